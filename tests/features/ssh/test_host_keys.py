@@ -16,9 +16,8 @@ Describe = Callable[..., dict[str, object]]
 
 
 async def key_of(site: Site, name: str) -> dict[str, object]:
-    (host,) = [host for host in await site.ssh.hosts() if host["name"] == name]
-    key: dict[str, object] = host["host_key"]
-    return key
+    (key,) = [host.host_key for host in await site.ssh.hosts() if host.name == name]
+    return {"status": key.status, "fingerprint": key.fingerprint or None}
 
 
 async def test_an_unknown_key_is_refused_until_it_was_shown_and_trusted(
@@ -63,8 +62,8 @@ async def test_a_changed_key_is_refused_told_and_shown_until_it_is_trusted(
     status = await check_subsystem(site.ssh)
     assert (str(status.status), ["web" in item.message for item in status.attention]) == ("degraded", [True])
     assert await key_of(site, "web") == {"status": "changed", "fingerprint": fingerprint_of(second)}
-    (item,) = (await site.ssh.health())["items"]
-    assert (item["status"], item["ssh"]["ok"]) == ("degraded", False)
+    (item,) = (await site.ssh.health()).items
+    assert (item.status, item.ssh.ok) == ("degraded", False)
     assert await key_of(site, "web") == {"status": "changed", "fingerprint": fingerprint_of(second)}
     await site.trust("web")
     assert (await site.on("echo in", "web")).stdout == "in\n"

@@ -7,8 +7,9 @@ from tests.facts import mentions
 from tests.features.ssh.conftest import Site, open_site
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.records.as_json import to_json
 from tocsin.features.ssh.inventory import Inventory
-from tocsin.features.ssh.model import UnknownHostError
+from tocsin.features.ssh.model import SshGroup, UnknownHostError
 
 
 def problem_of(tmp_path: Path, text: str) -> str:
@@ -24,7 +25,7 @@ async def test_hosts_of_the_file_are_merged_over_those_of_the_configuration_of_s
         "Match host old\n  ProxyJump gate\nHost=gate\n"
     )
     site.write({"name": "web", "user": "root", "groups": ["all"], "tags": ["x"], "description": "Front"})
-    found = {host["name"]: host for host in await site.ssh.hosts()}
+    found = {host.name: to_json(host) for host in await site.ssh.hosts()}
     assert list(found) == ["web", "included", "old", "gate"]
     assert found["web"] == {
         "name": "web",
@@ -44,12 +45,12 @@ async def test_hosts_of_the_file_are_merged_over_those_of_the_configuration_of_s
     }
     assert (found["old"]["user"], found["old"]["source"]) == ("deploy", "ssh_config")
     assert found["included"]["hostname"] == "10.0.0.9"
-    assert [host["name"] for host in await site.ssh.hosts(q="FRONT")] == ["web"]
+    assert [host.name for host in await site.ssh.hosts(q="FRONT")] == ["web"]
 
 
 async def test_groups_come_from_hosts_and_from_the_mapping(site: Site):
     site.write({"name": "a", "groups": ["web"]}, {"name": "b", "enabled": False}, groups={"web": ["b"], "db": ["b"]})
-    assert site.ssh.groups() == [
+    assert to_json(site.ssh.groups(), list[SshGroup]) == [
         {"name": "db", "hosts": ["b"], "host_count": 1},
         {"name": "web", "hosts": ["a", "b"], "host_count": 2},
     ]
@@ -128,4 +129,4 @@ async def test_doctor_tells_what_is_wrong_without_asking_a_host(tmp_path: Path):
 
 async def test_an_empty_list_of_hosts_needs_no_ssh(tmp_path: Path):
     async with open_site(tmp_path / "data", {"PATH": "/nonexistent"}) as site:
-        assert await site.ssh.documents(await site.ssh.search()) == []
+        assert await site.ssh.describe(await site.ssh.search()) == []

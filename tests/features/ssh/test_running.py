@@ -222,8 +222,8 @@ async def test_a_host_without_a_shell_fails_with_what_it_says(site: Site, machin
     await site.trust("web")
     host = await site.on("uptime", "web")
     assert (host.status, host.exit_code, host.stdout) == (HostStatus.FAILED, 1, "This account is not available.\n")
-    (item,) = (await site.ssh.health())["items"]
-    assert item["status"] == "up"
+    (item,) = (await site.ssh.health()).items
+    assert item.status == "up"
 
 
 async def test_a_jump_host_is_checked_as_strictly_as_its_target(site: Site, machine: Machine, described: Describe):

@@ -2,14 +2,25 @@
 
 import argparse
 import sys
-from typing import Any
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.strings import number_of
 from tocsin.features.contract import Commands
 from tocsin.features.ssh.client.host_keys import ShownKey
 from tocsin.features.ssh.execution import remote_command
-from tocsin.features.ssh.model import MAX_PARALLEL, MAX_TIMEOUT_S, HostKey, KeyStatus, SshRequest
+from tocsin.features.ssh.model import (
+    MAX_PARALLEL,
+    MAX_TIMEOUT_S,
+    HostHealth,
+    HostHealthRecord,
+    HostKey,
+    KeyStatus,
+    SshGroup,
+    SshHealth,
+    SshHost,
+    SshPlan,
+    SshRequest,
+)
 from tocsin.features.ssh.service import Ssh
 from tocsin.runs.model import HostStatus, Line, Run
 from tocsin.terminal.options import add_subcommands
@@ -99,7 +110,7 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 
 
 def _hosts(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(ssh: Ssh) -> Any:
+    async def work(ssh: Ssh) -> list[SshHost]:
         return await _unbroken(ssh).hosts(readable(arguments.group), readable(arguments.search))
 
     found = program.run(work)
@@ -119,23 +130,22 @@ def _unbroken(ssh: Ssh) -> Ssh:
     return ssh
 
 
-def _row(host: dict[str, Any]) -> tuple[str, ...]:
-    through = f" through {host['jump_host']}" if host["jump_host"] else ""
-    address = f"{host['hostname']}:{host['port']}{through}"
-    status = host["status"] if host["enabled"] else "not enabled"
-    groups, key = ", ".join(host["groups"]), host["host_key"]["status"]
-    return host["name"], address, host["user"], groups, status, key, host["source"]
+def _row(host: SshHost) -> tuple[str, ...]:
+    through = f" through {host.jump_host}" if host.jump_host else ""
+    address = f"{host.hostname}:{host.port}{through}"
+    status = host.status if host.enabled else "not enabled"
+    return host.name, address, host.user, ", ".join(host.groups), status, host.host_key.status, host.source
 
 
 def _groups(_: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(ssh: Ssh) -> list[dict[str, Any]]:
+    async def work(ssh: Ssh) -> list[SshGroup]:
         return _unbroken(ssh).groups()
 
     found = program.run(work)
     return out.listing(
         found,
         ("group", "hosts"),
-        ((group["name"], ", ".join(group["hosts"])) for group in found),
+        ((group.name, ", ".join(group.hosts)) for group in found),
         empty="no groups exist; add a list `groups` to hosts in ssh_hosts.yaml",
     )
 
@@ -174,7 +184,7 @@ def _show_plan(request: SshRequest, out: Console, program: Program) -> int:
 
     hosts, command = program.run(work), remote_command(request)
     if out.as_json:
-        out.document({"dry_run": True, "hosts": hosts, "command": command})
+        out.document(SshPlan(hosts=hosts, command=command))
         return DONE
     for host in hosts:
         out.text(f"{host}: {command}")
@@ -203,7 +213,7 @@ def _tell_end(run: Run, out: Console) -> None:
 def _health(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     hosts, groups = list(map(readable, arguments.host)), list(map(readable, arguments.group))
 
-    async def work(ssh: Ssh) -> dict[str, Any]:
+    async def work(ssh: Ssh) -> SshHealth:
         asked = _unbroken(ssh).health(hosts, groups, refresh=arguments.refresh)
         return await out.while_waiting("Checking the hosts", asked)
 
@@ -211,19 +221,19 @@ def _health(arguments: argparse.Namespace, out: Console, program: Program) -> in
     return out.listing(
         found,
         ("host", "status", "ping", "ssh", "host key"),
-        (_health_row(item) for item in found["items"]),
+        (_health_row(item) for item in found.items),
         empty=_NO_HOSTS,
-        ok=found["summary"]["up"] == len(found["items"]),
+        ok=found.summary[HostHealth.UP] == len(found.items),
     )
 
 
-def _health_row(item: dict[str, Any]) -> tuple[str, ...]:
-    ping, ssh = item["ping"], item["ssh"]
-    answered = f"{ping['rtt_ms']} ms" if ping["ok"] else ping["error"]
-    if ping["ok"] is not None:  # it was tried
-        answered += f" ({ping['method']})"
-    logged_in = f"{ssh['latency_ms']} ms" if ssh["ok"] else ssh["error"]
-    return item["host"], item["status"], answered, logged_in, item["host_key"]["status"]
+def _health_row(item: HostHealthRecord) -> tuple[str, ...]:
+    ping, ssh = item.ping, item.ssh
+    answered = f"{ping.rtt_ms} ms" if ping.ok else ping.error or ""
+    if ping.ok is not None:  # it was tried
+        answered += f" ({ping.method})"
+    logged_in = f"{ssh.latency_ms} ms" if ssh.ok else ssh.error or ""
+    return item.host, item.status, answered, logged_in, item.host_key.status
 
 
 def _trust(arguments: argparse.Namespace, out: Console, program: Program) -> int:

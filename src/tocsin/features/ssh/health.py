@@ -2,19 +2,25 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from tocsin.core.process.starting import ProcessTimeoutError
 from tocsin.core.tasks import run_concurrently
 from tocsin.core.time.clock import Clock
-from tocsin.core.time.timestamps import timestamp
 from tocsin.features.ssh.client.host_keys import known_key
 from tocsin.features.ssh.client.outcome import key_in, outcome_of
-from tocsin.features.ssh.client.ping import Ping, ping
+from tocsin.features.ssh.client.ping import ping
 from tocsin.features.ssh.client.ssh_program import CONNECT_TIMEOUT_S, SshSession
-from tocsin.features.ssh.model import Address, HostEntry, HostHealth, HostKey
-from tocsin.features.ssh.store import Probe, ProbeStore
+from tocsin.features.ssh.model import (
+    Address,
+    HostEntry,
+    HostHealth,
+    HostHealthRecord,
+    HostKey,
+    Ping,
+    SshAnswer,
+    SshHealth,
+)
+from tocsin.features.ssh.store import ProbeStore
 from tocsin.runs.model import HostStatus
 
 CACHE_S = 30.0
@@ -22,16 +28,6 @@ FAILURES_BEFORE_DOWN = 2
 SLOW_MS = 3000
 _AT_ONCE = 10
 _TIMEOUT_S = 3 * CONNECT_TIMEOUT_S
-
-
-@dataclass(frozen=True, slots=True)
-class SshAnswer:
-    """Whether a login worked; `error` is a sentence where it did not."""
-
-    ok: bool
-    latency_ms: int | None = None
-    error: str | None = None
-    status: HostStatus = HostStatus.SUCCEEDED
 
 
 class HealthProbes:
@@ -44,11 +40,11 @@ class HealthProbes:
         self._clock = clock
         self._on_changed_key = on_changed_key
 
-    async def look(self, session: SshSession, hosts: Sequence[HostEntry], *, refresh: bool) -> list[Probe]:
+    async def look(self, session: SshSession, hosts: Sequence[HostEntry], *, refresh: bool) -> list[HostHealthRecord]:
         """Return how these hosts are, looking at those anew that were not looked at lately."""
         known, slots, now = await self._store.all(), asyncio.Semaphore(_AT_ONCE), self._clock.now()
 
-        async def one(host: HostEntry) -> Probe:
+        async def one(host: HostEntry) -> HostHealthRecord:
             last = known.get(host.name)
             if last and not refresh and 0 <= now - last.checked_at < CACHE_S:
                 return last
@@ -57,28 +53,19 @@ class HealthProbes:
 
         return await run_concurrently(one(host) for host in hosts)
 
-    def summarize(self, probes: Sequence[Probe]) -> dict[str, Any]:
-        """Return the document of `tocsin ssh health`."""
-        counts = {str(health): sum(probe.status is health for probe in probes) for health in HostHealth}
+    def summarize(self, probes: Sequence[HostHealthRecord]) -> SshHealth:
+        """Count hosts by health."""
+        counts = {health: sum(probe.status is health for probe in probes) for health in HostHealth}
         oldest = min((probe.checked_at for probe in probes), default=self._clock.now())
-        return {"checked_at": timestamp(oldest), "summary": counts, "items": [dict(probe.document) for probe in probes]}
+        return SshHealth(oldest, counts, list(probes))
 
-    async def _probe(self, session: SshSession, host: HostEntry, last: Probe | None) -> Probe:
+    async def _probe(self, session: SshSession, host: HostEntry, last: HostHealthRecord | None) -> HostHealthRecord:
         address = await session.address(host)
         found = Ping(None, error="it is reached through another host") if address.jump else await _ping(address)
         answer, key = await _log_in(session, host, address, self._clock)
         failures = 0 if answer.ok or found.ok else (last.failures if last else 0) + 1
         status = _status(answer, found, failures, last.status if last else HostHealth.UNKNOWN)
-        now = self._clock.now()
-        document = {
-            "host": host.name,
-            "status": str(status),
-            "ping": found.as_dict(),
-            "ssh": {"ok": answer.ok, "latency_ms": answer.latency_ms, "error": answer.error},
-            "host_key": key.as_dict(),
-            "checked_at": timestamp(now),
-        }
-        probe = Probe(host.name, status, failures, now, document)
+        probe = HostHealthRecord(host.name, status, found, answer, key, self._clock.now(), failures)
         await self._store.put(probe)
         if answer.status is HostStatus.HOST_KEY_CHANGED:
             await self._on_changed_key(host, key)

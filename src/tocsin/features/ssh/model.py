@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, ClassVar
 
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.value import shorten
+from tocsin.core.records.marks import Private, TextOrNull, Time, after
 from tocsin.core.text.shell import MAX_VARIABLE_BYTES, variable_bytes
+from tocsin.runs.model import HostStatus
 
 MAX_COMMAND = 100_000  # characters; Linux takes 131,072 bytes in one argument
 MAX_ENV_BYTES = 2 * 1024 * 1024  # of all variables: what Linux takes, getconf ARG_MAX
@@ -54,10 +56,12 @@ class IdentityKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A proof of who we are; `ref` is a key file, a secret of the vault, or the socket of an agent."""
+    """Authentication method."""
+
+    schema_name: ClassVar[str] = "IdentityRecord"
 
     kind: IdentityKind = IdentityKind.AGENT
-    ref: str = ""
+    ref: Annotated[TextOrNull, "Key file, name of a secret, or socket of an agent."] = ""
 
 
 class HostSource(StrEnum):
@@ -107,15 +111,13 @@ class KeyStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
-    """The state of a host's key; `fingerprint` is `SHA256:…`, empty where none was seen."""
+    """State of the host key."""
+
+    schema_name: ClassVar[str] = "HostKeyRecord"
 
     status: KeyStatus = KeyStatus.UNKNOWN
-    fingerprint: str = ""
-    type: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return its document."""
-        return {"status": str(self.status), "fingerprint": self.fingerprint or None}
+    fingerprint: TextOrNull = ""  # `SHA256:…`; empty if no key was seen
+    type: Private[str] = ""
 
 
 class HostHealth(StrEnum):
@@ -125,6 +127,100 @@ class HostHealth(StrEnum):
     DEGRADED = "degraded"  # it answers, but not by SSH, or slowly
     DOWN = "down"
     UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshHost:
+    """A host."""
+
+    name: str
+    hostname: str
+    port: int
+    user: str
+    groups: tuple[str, ...]
+    tags: tuple[str, ...]
+    description: str
+    jump_host: str | None
+    identity: Identity
+    host_key: HostKey
+    source: HostSource
+    enabled: bool
+    status: Annotated[HostHealth, "State at the last health check."]
+    last_checked_at: Time | None
+
+
+@dataclass(frozen=True, slots=True)
+class SshGroup:
+    """Group of hosts."""
+
+    name: str
+    hosts: tuple[str, ...]
+
+    @property
+    @after("hosts")
+    def host_count(self) -> int:
+        """Number of hosts."""
+        return len(self.hosts)
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Reachability of the machine."""
+
+    schema_name: ClassVar[str] = "PingRecord"
+
+    ok: Annotated[bool | None, "Null if not checked."]
+    method: Annotated[str, "`icmp` or `tcp`."] = "tcp"
+    rtt_ms: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SshAnswer:
+    """Result of a login."""
+
+    schema_name: ClassVar[str] = "LoginRecord"
+
+    ok: bool
+    latency_ms: int | None = None
+    error: str | None = None
+    status: Private[HostStatus] = HostStatus.SUCCEEDED
+
+
+@dataclass(frozen=True, slots=True)
+class HostHealthRecord:
+    """Health of a host."""
+
+    host: str
+    status: HostHealth
+    ping: Ping
+    ssh: SshAnswer
+    host_key: HostKey
+    checked_at: Time
+    failures: Private[int]  # in a row
+
+    @property
+    def key_changed(self) -> bool:
+        """Whether the host showed another key than the one that is trusted."""
+        return self.host_key.status is KeyStatus.CHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class SshHealth:
+    """Health of several hosts."""
+
+    checked_at: Time
+    summary: dict[HostHealth, int]
+    items: list[HostHealthRecord]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshPlan:
+    """Effect of a command."""
+
+    dry_run: bool = True
+    hosts: list[str]
+    command: Annotated[str, "Command that the shell of each host would receive."]
 
 
 @dataclass(frozen=True, slots=True)

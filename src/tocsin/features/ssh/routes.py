@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 
 from tocsin.core.reading.fields import IntegerType, ListType, MappingType, TextType
 from tocsin.core.reading.records import Written
-from tocsin.core.records.marks import Time
+from tocsin.core.records.as_json import to_json
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.ssh.execution import remote_command
 from tocsin.features.ssh.model import (
@@ -16,10 +16,10 @@ from tocsin.features.ssh.model import (
     MAX_PARALLEL,
     MAX_TIMEOUT_S,
     DenyListError,
-    HostHealth,
-    HostSource,
-    IdentityKind,
-    KeyStatus,
+    SshGroup,
+    SshHealth,
+    SshHost,
+    SshPlan,
     SshRequest,
 )
 from tocsin.features.ssh.service import Ssh
@@ -29,91 +29,6 @@ from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.runs.model import Run
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdentityRecord:
-    """Authentication method."""
-
-    kind: IdentityKind
-    ref: Annotated[str | None, "Key file, name of a secret, or socket of an agent."]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostKeyRecord:
-    """State of the host key."""
-
-    status: KeyStatus
-    fingerprint: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SshHost:
-    """A host."""
-
-    name: str
-    hostname: str
-    port: int
-    user: str
-    groups: list[str]
-    tags: list[str]
-    description: str
-    jump_host: str | None
-    identity: IdentityRecord
-    host_key: HostKeyRecord
-    source: HostSource
-    enabled: bool
-    status: Annotated[HostHealth, "State at the last health check."]
-    last_checked_at: Time | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SshGroup:
-    """Group of hosts."""
-
-    name: str
-    hosts: list[str]
-    host_count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PingRecord:
-    """Reachability of the machine."""
-
-    ok: bool
-    method: Annotated[str | None, "`icmp` or `tcp`; null if not checked."]
-    rtt_ms: int | None
-    error: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoginRecord:
-    """Result of a login."""
-
-    ok: bool
-    latency_ms: int | None
-    error: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostHealthRecord:
-    """Health of a host."""
-
-    host: str
-    status: HostHealth
-    ping: PingRecord
-    ssh: LoginRecord
-    host_key: HostKeyRecord
-    checked_at: Time
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SshHealth:
-    """Health of several hosts."""
-
-    checked_at: Time
-    summary: dict[HostHealth, int]
-    items: list[HostHealthRecord]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,15 +63,6 @@ class NewSshRun(RequestBody):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SshPlan:
-    """Effect of a command."""
-
-    dry_run: bool
-    hosts: list[str]
-    command: Annotated[str, "Command that the shell of each host would receive."]
-
-
 _STARTED: dict[int | str, dict[str, Any]] = {
     **RUN_STARTED,
     200: {
@@ -182,13 +88,13 @@ class SshRoutes:
         """List hosts by name."""
         found = sorted(await self._ssh.search(group, q), key=lambda host: host.name)
         page, following = paging.cut(found, lambda host: host.name)
-        return paging.page(await self._ssh.documents(page), following, len(found))
+        return paging.page(await self._ssh.describe(page), following, len(found))
 
     @operation("GET", "/api/ssh/groups", problems=("validation-failed",), answer=Page[SshGroup])
     async def list_ssh_groups(self, paging: PagingOf) -> Any:
         """List host groups by name."""
         found = self._ssh.groups()
-        page, following = paging.cut(found, _name)
+        page, following = paging.cut(found, lambda group: group.name)
         return paging.page(page, following, len(found))
 
     @operation(
@@ -206,7 +112,7 @@ class SshRoutes:
         wanted = body.request()
         if body.dry_run:
             hosts = [host.name for host in self._ssh.plan(wanted)]
-            return JSONResponse({"dry_run": True, "hosts": hosts, "command": remote_command(wanted)})
+            return JSONResponse(to_json(SshPlan(hosts=hosts, command=remote_command(wanted))))
         running = await self._ssh.start(wanted, source=caller.source, trigger=find_trigger(request), actor=caller.actor)
         return await answer_run(request, running)
 
@@ -226,10 +132,6 @@ class SshRoutes:
 def ssh_operations(ssh: Ssh) -> Operations:
     """Return the operations."""
     return Operations("ssh", SshRoutes(ssh), {DenyListError: "not-ready"})
-
-
-def _name(document: dict[str, Any]) -> str:
-    return str(document["name"])
 
 
 OPERATIONS: OperationsOf[Ssh] = ssh_operations

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.value import shorten
 from tocsin.core.tasks import run_concurrently
-from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession, way_to
 from tocsin.features.ssh.deny import DenyList
@@ -20,11 +19,15 @@ from tocsin.features.ssh.model import (
     CommandDeniedError,
     HostEntry,
     HostHealth,
+    HostHealthRecord,
     HostKey,
     KeyStatus,
+    SshGroup,
+    SshHealth,
+    SshHost,
     SshRequest,
 )
-from tocsin.features.ssh.store import Probe, ProbeStore
+from tocsin.features.ssh.store import ProbeStore
 from tocsin.runs.control import as_retry
 from tocsin.runs.model import HostResult, HostStatus, Line, Run, RunResult, RunSpec, RunTrigger
 
@@ -127,9 +130,9 @@ class Ssh:
         running = await self.start(request, source=source, watch=watch)
         return await running.wait_or_stop()
 
-    async def hosts(self, group: str = "", q: str = "") -> list[dict[str, Any]]:
-        """Return the documents of hosts, those of one group or with `q` in name, address, tags or description."""
-        return await self.documents(await self.search(group, q))
+    async def hosts(self, group: str = "", q: str = "") -> list[SshHost]:
+        """Return hosts, those of one group or with `q` in name, address, tags or description."""
+        return await self.describe(await self.search(group, q))
 
     async def search(self, group: str = "", q: str = "") -> list[HostEntry]:
         """Return hosts; `ssh` is asked for addresses that only its configuration says, where `q` needs them."""
@@ -140,31 +143,30 @@ class Ssh:
         if not q:
             return chosen
         asked = [host for host in chosen if not host.hostname and not _has(host, q)]
-        addresses = {document["name"]: document["hostname"] for document in await self.documents(asked)}
+        addresses = {found.name: found.hostname for found in await self.describe(asked)}
         return [host for host in chosen if _has(host, q, addresses.get(host.name, ""))]
 
-    async def documents(self, hosts: Sequence[HostEntry]) -> list[dict[str, Any]]:
-        """Return the documents of these hosts; each costs a call of `ssh`, which need not be installed for none."""
+    async def describe(self, hosts: Sequence[HostEntry]) -> list[SshHost]:
+        """Return how `ssh` reaches these hosts, and how they are; each costs a call of `ssh`, none needs no `ssh`."""
         if not hosts:
             return []
         known, members = self.inventory.all(), self.inventory.groups()
         probes, slots = await self._store.all(), asyncio.Semaphore(_AT_ONCE)
 
-        async def one(session: SshSession, host: HostEntry) -> dict[str, Any]:
+        async def one(session: SshSession, host: HostEntry) -> SshHost:
             async with slots:
-                return await _document(session, host, members, probes.get(host.name))
+                return await _describe(session, host, members, probes.get(host.name))
 
         async with self.program.session((), known) as session:
             return await run_concurrently(one(session, host) for host in hosts)
 
-    def groups(self) -> list[dict[str, Any]]:
-        """Return the documents of all groups."""
-        found = self.inventory.groups().items()
-        return [{"name": name, "hosts": list(hosts), "host_count": len(hosts)} for name, hosts in found]
+    def groups(self) -> list[SshGroup]:
+        """Return all groups by name."""
+        return [SshGroup(name, tuple(hosts)) for name, hosts in self.inventory.groups().items()]
 
     async def health(
         self, hosts: Sequence[str] = (), groups: Sequence[str] = (), *, refresh: bool = False
-    ) -> dict[str, Any]:
+    ) -> SshHealth:
         """Return how hosts are, all enabled ones where none is named; what is younger than 30 s is not asked again."""
         known = self.inventory.all()
         every = tuple(host for host in known.values() if host.enabled)
@@ -173,7 +175,7 @@ class Ssh:
             probes = await self._probes.look(session, chosen, refresh=refresh)
         return self._probes.summarize(probes)
 
-    async def last_probes(self) -> list[Probe]:
+    async def last_probes(self) -> list[HostHealthRecord]:
         """Return how the hosts of the file were when they were last looked at."""
         names = {host.name for host in self.inventory.written().hosts}
         return [probe for name, probe in (await self._store.all()).items() if name in names]
@@ -269,34 +271,31 @@ def _again(order: RunSpec, retry: "Retry | None") -> RunSpec:
     return as_retry(named, retry)
 
 
-async def _document(
-    session: SshSession, host: HostEntry, members: Mapping[str, Sequence[str]], probe: Probe | None
-) -> dict[str, Any]:
-    """Return the record of a host."""
+async def _describe(
+    session: SshSession, host: HostEntry, members: Mapping[str, Sequence[str]], probe: HostHealthRecord | None
+) -> SshHost:
     from tocsin.features.ssh.client.host_keys import known_key
 
     try:
         address = await session.address(host)
     except ConfigError as error:
         raise ConfigError(f"host {host.name}: {error}", hint=error.hint) from None
-    shown = probe is not None and probe.key_changed
-    key = probe.document["host_key"] if probe and shown else (await known_key(session, address)).as_dict()
-    return {
-        "name": host.name,
-        "hostname": address.hostname,
-        "port": address.port,
-        "user": address.user,
-        "groups": [group for group, hosts in members.items() if host.name in hosts],
-        "tags": list(host.tags),
-        "description": host.description,
-        "jump_host": host.jump_host or address.jump or None,
-        "identity": {"kind": str(host.identity.kind), "ref": host.identity.ref or None},
-        "host_key": key,
-        "source": str(host.source),
-        "enabled": host.enabled,
-        "status": str(probe.status if probe else HostHealth.UNKNOWN),
-        "last_checked_at": timestamp(probe.checked_at) if probe else None,
-    }
+    return SshHost(
+        name=host.name,
+        hostname=address.hostname,
+        port=address.port,
+        user=address.user,
+        groups=tuple(group for group, hosts in members.items() if host.name in hosts),
+        tags=host.tags,
+        description=host.description,
+        jump_host=host.jump_host or address.jump or None,
+        identity=host.identity,
+        host_key=probe.host_key if probe and probe.key_changed else await known_key(session, address),
+        source=host.source,
+        enabled=host.enabled,
+        status=probe.status if probe else HostHealth.UNKNOWN,
+        last_checked_at=probe.checked_at if probe else None,
+    )
 
 
 def _has(host: HostEntry, q: str, address: str = "") -> bool:

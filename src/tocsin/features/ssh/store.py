@@ -2,28 +2,10 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
+from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.database import Database
-from tocsin.features.ssh.model import HostHealth, KeyStatus
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """How a host was when it was last looked at; `document` is that of `tocsin ssh health`."""
-
-    host: str
-    status: HostHealth
-    failures: int  # in a row
-    checked_at: float
-    document: Mapping[str, Any]
-
-    @property
-    def key_changed(self) -> bool:
-        """Whether the host showed another key than the one that is trusted."""
-        return bool(self.document["host_key"]["status"] == KeyStatus.CHANGED)
+from tocsin.features.ssh.model import HostHealth, HostHealthRecord, HostKey, KeyStatus, Ping, SshAnswer
 
 
 class ProbeStore:
@@ -32,17 +14,17 @@ class ProbeStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def all(self) -> dict[str, Probe]:
+    async def all(self) -> dict[str, HostHealthRecord]:
         """Return every probe by host."""
 
-        def work(connection: sqlite3.Connection) -> dict[str, Probe]:
+        def work(connection: sqlite3.Connection) -> dict[str, HostHealthRecord]:
             return {row["host"]: _probe(row) for row in connection.execute("SELECT * FROM ssh_probes")}
 
         return await self._database.read(work)
 
-    async def put(self, probe: Probe) -> None:
+    async def put(self, probe: HostHealthRecord) -> None:
         """Keep a probe in place of the last one."""
-        values = [probe.host, probe.status, probe.failures, probe.checked_at, json.dumps(dict(probe.document))]
+        values = [probe.host, probe.status, probe.failures, probe.checked_at, json.dumps(to_json(probe))]
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR REPLACE INTO ssh_probes VALUES (?, ?, ?, ?, ?)", values)
@@ -58,6 +40,10 @@ class ProbeStore:
         await self._database.write(work)
 
 
-def _probe(row: sqlite3.Row) -> Probe:
+def _probe(row: sqlite3.Row) -> HostHealthRecord:
     document = json.loads(row["document"])
-    return Probe(row["host"], HostHealth(row["status"]), row["failures"], row["checked_at"], document)
+    key = HostKey(KeyStatus(document["host_key"]["status"]), document["host_key"]["fingerprint"] or "")
+    ping, login = Ping(**document["ping"]), SshAnswer(**document["ssh"])
+    return HostHealthRecord(
+        row["host"], HostHealth(row["status"]), ping, login, key, row["checked_at"], row["failures"]
+    )

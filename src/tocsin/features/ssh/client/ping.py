@@ -7,24 +7,11 @@ import struct
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+
+from tocsin.features.ssh.model import Ping
 
 _TIMEOUT_S = 2.0
 _ECHO, _ECHO_6 = 8, 128  # sources: RFC 792, RFC 4443
-
-
-@dataclass(frozen=True, slots=True)
-class Ping:
-    """One answer, or why there was none; `ok` is None where it could not be tried."""
-
-    ok: bool | None
-    method: str = "tcp"
-    rtt_ms: int | None = None
-    error: str | None = None
-
-    def as_dict(self) -> dict[str, object]:
-        """Return its document."""
-        return asdict(self)
 
 
 async def ping(hostname: str, port: int) -> Ping:
