@@ -16,7 +16,7 @@ NOW = 1_700_000_000.0
 
 
 async def exported(kept: MemoryBench) -> str:
-    return "".join([f"{format_line(kept.memory.document(entry))}\n" async for entry in kept.memory.export()])
+    return "".join([f"{format_line(entry)}\n" async for entry in kept.memory.export()])
 
 
 async def test_what_is_exported_and_imported_elsewhere_is_the_same(kept: MemoryBench, tmp_path: Path):

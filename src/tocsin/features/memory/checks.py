@@ -15,12 +15,12 @@ async def check_memory(memory: Memories) -> AsyncIterator[Finding]:
         yield Finding("off", "memory", "no entries", "tocsin memory set KEY VALUE")
         return
     stats = await memory.stats()
-    count = stats["count"]
+    count = stats.count
     if count > MANY:
         detail = f"{count:,} entries make searches slow"
         yield Finding("warning", "memory", detail, "give entries a half-life, and see `tocsin memory decay --dry-run`")
     elif count:
-        yield Finding("ok", "memory", f"entries: {count:,}, of which {stats['fading']:,} decayed")
+        yield Finding("ok", "memory", f"entries: {count:,}, of which {stats.fading:,} decayed")
     else:
         yield Finding("off", "memory", "no entries", "tocsin memory set KEY VALUE")
 

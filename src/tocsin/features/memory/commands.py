@@ -1,12 +1,13 @@
 """memory: store, find and remove entries, undo removals, and move entries between installations."""
 
 import argparse
-from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.pages import ListPage
+from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.files import read_limited
 from tocsin.features.contract import Commands
 from tocsin.features.memory.exchange import format_line, read_entries
@@ -185,46 +186,33 @@ def _set(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         half_life_days=arguments.half_life,
     )
 
-    async def work(memory: Memories) -> tuple[dict[str, Any], bool]:
+    async def work(memory: Memories) -> tuple[MemoryEntry, bool]:
         expires_at = arguments.expires(memory.now()) if arguments.expires else None
-        entry, created = await memory.set(replace(draft, expires_at=expires_at), CALLER, if_absent=arguments.if_absent)
-        return memory.document(entry), created
+        return await memory.set(replace(draft, expires_at=expires_at), CALLER, if_absent=arguments.if_absent)
 
-    document, created = program.run(work, writes=True)
+    entry, created = program.run(work, writes=True)
     out.effect_done("the entry was stored")
-    _tell(out, document, "stored" if created else "replaced")
+    _tell(out, entry, "stored" if created else "replaced")
     if not created:
-        out.note(f"undo: tocsin memory restore {document['key']}")
+        out.note(f"undo: tocsin memory restore {entry.key}")
     return DONE
 
 
 def _get(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    document = _entry(program, lambda memory: memory.get(arguments.key, touch=arguments.touch), arguments.touch)
+    entry = program.run(lambda memory: memory.get(arguments.key, touch=arguments.touch), writes=arguments.touch)
     if out.as_json:
-        out.document(document)
+        out.document(entry)
         return DONE
     if read_options(arguments).verbose:
-        shown = {name: value for name, value in document.items() if name != "value"}
+        shown = {name: value for name, value in to_json(entry).items() if name != "value"}
         out.table(("field", "value"), [(name, _cell(value)) for name, value in shown.items()])
         out.text("")
-    out.text(document["value"])
+    out.text(entry.value)
     return DONE
 
 
-def _entry(
-    program: Program, get: Callable[[Memories], Coroutine[Any, Any, MemoryEntry]], writes: bool = True
-) -> dict[str, Any]:
-    async def work(memory: Memories) -> dict[str, Any]:
-        return memory.document(await get(memory))
-
-    return program.run(work, writes=writes)
-
-
-def _tell(out: Console, document: dict[str, Any], done: str) -> None:
-    if out.as_json:
-        out.document(document)
-    else:
-        out.line(f"{done} {document['key']}")
+def _tell(out: Console, entry: MemoryEntry, done: str) -> None:
+    out.answer(entry, f"{done} {entry.key}")
 
 
 def _cell(value: object) -> str:
@@ -239,73 +227,68 @@ def _filter(arguments: argparse.Namespace, text: str = "") -> EntryFilter:
 
 
 def _search(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(memory: Memories) -> dict[str, Any]:
-        found = await memory.search(arguments.query, _filter(arguments), limit=arguments.limit)
-        return memory.search_document(found)
-
-    document = program.run(work)
-    items = document["items"]
+    found = program.run(lambda memory: memory.search(arguments.query, _filter(arguments), limit=arguments.limit))
+    items = found.items
     return out.listing(
         items,
         ("key", "score", "value"),
-        ((item["entry"]["key"], f"{item['score']:.2f}", item["snippet"]["text"]) for item in items),
+        ((item.entry.key, f"{item.score:.2f}", item.snippet.text) for item in items),
         empty="no matching entries; an entry must contain all words",
         ok=bool(items),
     )
 
 
 def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(memory: Memories) -> tuple[list[dict[str, Any]], str | None]:
+    async def work(memory: Memories) -> ListPage[MemoryEntry]:
         wanted = _filter(arguments, arguments.text)
-        page = await memory.listing(wanted, sort=arguments.sort, limit=arguments.limit, cursor=arguments.cursor)
-        return [memory.document(entry) for entry in page.items], page.next_cursor
+        return await memory.listing(wanted, sort=arguments.sort, limit=arguments.limit, cursor=arguments.cursor)
 
-    found, following = program.run(work)
+    page = program.run(work)
     if out.as_json:
-        out.document(found)
-    elif not found:
+        out.document(page.items)
+    elif not page.items:
         out.note("no entries; store one with `tocsin memory set KEY VALUE`")
     else:
-        out.table(("key", "type", "scope", "strength", "value"), [_row(entry) for entry in found])
-    if following:
-        out.note(f"more results: --cursor {following}")
+        out.table(("key", "type", "scope", "strength", "value"), [_row(entry) for entry in page.items])
+    if page.next_cursor:
+        out.note(f"more results: --cursor {page.next_cursor}")
     return DONE
 
 
-def _row(entry: dict[str, Any]) -> tuple[str, ...]:
-    value, strength = entry["value"], "pinned" if entry["pinned"] else f"{entry['strength']:.2f}"
+def _row(entry: MemoryEntry) -> tuple[str, ...]:
+    value, strength = entry.value, "pinned" if entry.pinned else f"{entry.strength:.2f}"
     shown = value if len(value) <= _SHOWN_CHARS else f"{value[:_SHOWN_CHARS]}…"
-    return entry["key"], entry["type"], entry["scope"], strength, shown
+    return entry.key, entry.type, entry.scope, strength, shown
 
 
 def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(memory: Memories) -> dict[str, Any] | None:
+    async def work(memory: Memories) -> MemoryEntry | None:
         entry = await memory.get(arguments.key)
         if not arguments.yes and not await out.agreed(f"Delete the entry {entry.key}?"):
             return None
-        return memory.document(await memory.delete(entry.key, CALLER))
+        return await memory.delete(entry.key, CALLER)
 
-    document = program.run(work, writes=True)
-    if document is None:
+    deleted = program.run(work, writes=True)
+    if deleted is None:
         out.note("not deleted")
         return FAILED
     out.effect_done("the entry was deleted")
-    _tell(out, document, "deleted")
-    out.note(f"undo: tocsin memory restore {document['key']}")
+    _tell(out, deleted, "deleted")
+    out.note(f"undo: tocsin memory restore {deleted.key}")
     return DONE
 
 
 def _restore(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    document = _entry(program, lambda memory: memory.restore(arguments.key, CALLER))
+    entry = program.run(lambda memory: memory.restore(arguments.key, CALLER), writes=True)
     out.effect_done("the entry was restored")
-    _tell(out, document, "restored")
+    _tell(out, entry, "restored")
     return DONE
 
 
 def _pin(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    document = _entry(program, lambda memory: memory.pin(arguments.key, CALLER, pinned=arguments.pinned))
+    entry = program.run(lambda memory: memory.pin(arguments.key, CALLER, pinned=arguments.pinned), writes=True)
     out.effect_done("the entry was changed")
-    _tell(out, document, "pinned" if arguments.pinned else "unpinned")
+    _tell(out, entry, "pinned" if arguments.pinned else "unpinned")
     return DONE
 
 
@@ -319,26 +302,23 @@ def _decay(arguments: argparse.Namespace, out: Console, program: Program) -> int
         )
 
     report = program.run(work, writes=not arguments.dry_run)
-    document = report.document()
     if not arguments.dry_run:
         out.effect_done("the decay was run")
     if out.as_json:
-        out.document(document)
+        out.document(report)
         return DONE
+    found = report.found
     verb = "would be removed" if arguments.dry_run else "removed"
-    out.line(f"{document['evaluated']} checked, {document['fading']} decayed, {document['removed']} {verb}")
-    for key in document["removed_keys"]:
+    out.line(f"{found.evaluated} checked, {found.fading} decayed, {found.removed} {verb}")
+    for key in found.removed_keys:
         out.line(key)
-    if document["removed"] > len(document["removed_keys"]):
-        out.line(f"… and {document['removed'] - len(document['removed_keys'])} more")
+    if found.removed > len(found.removed_keys):
+        out.line(f"… and {found.removed - len(found.removed_keys)} more")
     return DONE
 
 
 def _stats(_: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(memory: Memories) -> dict[str, Any]:
-        return await memory.stats()
-
-    stats = program.run(work)
+    stats = to_json(program.run(lambda memory: memory.stats()))
     if out.as_json:
         out.document(stats)
         return DONE
@@ -355,18 +335,16 @@ def _stats(_: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _export(_: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(memory: Memories) -> list[dict[str, Any]]:
-        documents = []
+    async def work(memory: Memories) -> list[MemoryEntry]:
+        found = []
         async for entry in memory.export():
-            document = memory.document(entry)
             if out.as_json:
-                documents.append(document)
+                found.append(entry)
             else:
-                out.text(format_line(document))
-        return documents
+                out.text(format_line(entry))
+        return found
 
-    documents = program.run(work)
-    return out.answer(documents)
+    return out.answer(program.run(work))
 
 
 def _import(arguments: argparse.Namespace, out: Console, program: Program) -> int:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tocsin.core.reading.fields import (
@@ -15,6 +16,7 @@ from tocsin.core.reading.fields import (
     TextType,
 )
 from tocsin.core.reading.json_value import decode_json, read_json
+from tocsin.core.records.as_json import to_json
 from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.features.memory.model import (
     HALF_LIFE_DAYS,
@@ -25,6 +27,7 @@ from tocsin.features.memory.model import (
     EntryType,
     InvalidEntryError,
     MemoryEntry,
+    make_entry,
     read_key,
     read_scope,
     read_tag,
@@ -42,7 +45,7 @@ def _time(text: str) -> float:
         raise ValueError(f"expected {error}") from None
 
 
-# The fields of an entry as `as_document` writes them; only key and value are required.
+# The fields of an exported entry; only key and value are required.
 ENTRY = RecordType(
     (
         Field("key", TextType(parse=read_key), required=True),
@@ -64,9 +67,9 @@ ENTRY = RecordType(
 )
 
 
-def format_line(document: dict[str, Any]) -> str:
+def format_line(entry: MemoryEntry) -> str:
     """Return an entry as one line of ASCII, which no terminal or mail program changes."""
-    return json.dumps(document, separators=(",", ":"))
+    return json.dumps(to_json(entry), separators=(",", ":"))
 
 
 def read_entries(text: str, now: float) -> list[MemoryEntry]:
@@ -122,21 +125,10 @@ def _made(value: Callable[[str], Any], *, fades: bool, now: float) -> MemoryEntr
         )
     )
     created_at = now if value("created_at") is None else value("created_at")
-    updated_at = created_at if value("updated_at") is None else value("updated_at")
-    accessed_at = now if value("last_accessed_at") is None else value("last_accessed_at")
-    return MemoryEntry(
-        key=draft.key,
-        value=draft.value,
-        type=draft.type,
-        tags=draft.tags,
-        scope=draft.scope,
-        source=EntrySource(value("source")),
-        importance=draft.importance,
-        pinned=draft.pinned,
-        half_life_days=draft.half_life_days,
+    return replace(
+        make_entry(draft, EntrySource(value("source")), now),
         access_count=value("access_count"),
-        last_accessed_at=accessed_at,
+        last_accessed_at=now if value("last_accessed_at") is None else value("last_accessed_at"),
         created_at=created_at,
-        updated_at=updated_at,
-        expires_at=draft.expires_at,
+        updated_at=created_at if value("updated_at") is None else value("updated_at"),
     )

@@ -20,7 +20,7 @@ async def decay_daily(memory: Memories) -> None:
 async def check_subsystem(memory: Memories) -> SubsystemStatus:
     """Return the state of the memory: the number of entries and of those that fade."""
     stats = await memory.stats()
-    count, fading = stats["count"], stats["fading"]
+    count, fading = stats.count, stats.fading
     told = f"{count:,} {'entry' if count == 1 else 'entries'}, {fading:,} decayed" if count else "empty"
     return SubsystemStatus(SubsystemState.OK, told, {"entries": count, "fading": fading})
 

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from math import log2
-from typing import Any
+from typing import Annotated, ClassVar
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.records.marks import Private, Time, after
 from tocsin.core.text.strings import normalise
-from tocsin.core.time.timestamps import timestamp
 
 DAY_S = 86_400.0
 GLOBAL = "global"
@@ -100,26 +100,53 @@ class EntryDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryEntry:
-    """One entry; times are Unix seconds."""
+    """An entry."""
+
+    schema_name: ClassVar[str] = "EntryRecord"
 
     key: str
     value: str
     type: EntryType
     tags: tuple[str, ...]
-    scope: str
-    source: EntrySource
+    scope: Annotated[str, "`global`, or `chat:` and the ID of a chat."]
+    source: Annotated[EntrySource, "Author of the entry."]
     importance: float
     pinned: bool
-    half_life_days: float | None  # None: it does not fade
+    half_life_days: Annotated[float | None, "Half-life in days; null disables decay."]
     access_count: int
-    last_accessed_at: float  # storing counts as access
-    created_at: float
-    updated_at: float
-    expires_at: float | None
+    last_accessed_at: Time  # storing counts as access
+    created_at: Time
+    updated_at: Time
+    expires_at: Time | None
+    read_at: Private[float] = field(compare=False)
 
-    def strength(self, now: float) -> float:
-        """Return the strength of the entry, from 1 down to 0."""
-        return compute_strength(self.pinned, self.half_life_days, self.importance, now - self.last_accessed_at)
+    @property
+    @after("half_life_days")
+    def strength(self) -> float:
+        """Strength from 1 down to 0."""
+        silent_s = self.read_at - self.last_accessed_at
+        return round(compute_strength(self.pinned, self.half_life_days, self.importance, silent_s), 6)
+
+
+def make_entry(draft: EntryDraft, source: EntrySource, now: float) -> MemoryEntry:
+    """Return the entry of a valid draft."""
+    return MemoryEntry(
+        key=draft.key,
+        value=draft.value,
+        type=draft.type,
+        tags=draft.tags,
+        scope=draft.scope,
+        source=source,
+        importance=draft.importance,
+        pinned=draft.pinned,
+        half_life_days=draft.half_life_days,
+        access_count=0,
+        last_accessed_at=now,
+        created_at=now,
+        updated_at=now,
+        expires_at=draft.expires_at,
+        read_at=now,
+    )
 
 
 def compute_strength(pinned: bool, half_life_days: float | None, importance: float, silent_s: float) -> float:
@@ -220,24 +247,3 @@ def validate_draft(draft: EntryDraft) -> EntryDraft:
         )
     except ValueError as error:
         raise InvalidEntryError(str(error)) from None
-
-
-def as_document(entry: MemoryEntry, now: float) -> dict[str, Any]:
-    """Return the public form of an entry; times are RFC 3339 in UTC with milliseconds."""
-    return {
-        "key": entry.key,
-        "value": entry.value,
-        "type": str(entry.type),
-        "tags": list(entry.tags),
-        "scope": entry.scope,
-        "source": str(entry.source),
-        "importance": entry.importance,
-        "pinned": entry.pinned,
-        "half_life_days": entry.half_life_days,
-        "strength": round(entry.strength(now), 6),
-        "access_count": entry.access_count,
-        "last_accessed_at": timestamp(entry.last_accessed_at),
-        "created_at": timestamp(entry.created_at),
-        "updated_at": timestamp(entry.updated_at),
-        "expires_at": timestamp(entry.expires_at),
-    }

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, ClassVar
 
 from tocsin.core.text.strings import normalise
 
@@ -37,11 +37,14 @@ class IndexQuery:
     scanned: tuple[str, ...] = ()
 
 
-class Snippet(NamedTuple):
-    """A part of a value, and its matches: start and end in characters."""
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """Part of a value around a match."""
+
+    schema_name: ClassVar[str] = "SnippetRecord"
 
     text: str
-    matches: tuple[tuple[int, int], ...]
+    matches: Annotated[tuple[tuple[int, int], ...], "Start and end of each match, in characters."]
 
 
 def is_unspaced(text: str) -> bool:

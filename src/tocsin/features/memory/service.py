@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Annotated, ClassVar
 
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.pages import ListPage
+from tocsin.core.records.marks import Flat
 from tocsin.core.time.clock import Clock
 from tocsin.features.memory.feature import MEMORY as DAILY
 from tocsin.features.memory.feature import (
@@ -28,7 +29,7 @@ from tocsin.features.memory.model import (
     EntrySource,
     InvalidEntryError,
     MemoryEntry,
-    as_document,
+    make_entry,
     read_half_life,
     validate_draft,
 )
@@ -44,6 +45,7 @@ from tocsin.features.memory.query import (
 )
 from tocsin.features.memory.store import MAX_PAGE, SORTS, Decayed, MemoryStore, Scored
 from tocsin.features.memory.tables.rows import EntryFilter
+from tocsin.features.memory.tables.stats import MemoryStats
 
 MAX_RELATED_CHARS = 4_000  # of a question
 MAX_PER_CHAT = 1_000
@@ -59,31 +61,36 @@ class MemoryCaller:
     actor: str = ""
 
 
-class MemoryMatch(NamedTuple):
-    """A found entry; a higher score is a better match."""
+@dataclass(frozen=True, slots=True)
+class MemoryMatch:
+    """Matching entry."""
+
+    schema_name: ClassVar[str] = "MatchRecord"
 
     entry: MemoryEntry
-    score: float
+    # Relative, because absolute scores depend on the number of entries.
+    score: Annotated[float, "Relevance from 0 to 1, relative to the best result of this search."]
     snippet: Snippet
 
 
-class SearchResult(NamedTuple):
-    """The results of a search, the best first, and its duration."""
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Results of a search, best first."""
+
+    schema_name: ClassVar[str] = "SearchRecord"
 
     items: tuple[MemoryMatch, ...]
     took_ms: int
 
 
-class DecayReport(NamedTuple):
-    """The result of a decay, or of a dry run."""
+@dataclass(frozen=True, slots=True)
+class DecayReport:
+    """Entries that were removed, or would be."""
+
+    schema_name: ClassVar[str] = "DecayRecord"
 
     dry_run: bool
-    found: Decayed
-
-    def document(self) -> dict[str, Any]:
-        """Return the public form."""
-        shown = self.found._asdict() | {"removed_keys": list(self.found.removed_keys)}
-        return {"dry_run": self.dry_run, **shown}
+    found: Flat[Decayed]
 
 
 class Memories:
@@ -108,26 +115,6 @@ class Memories:
     def may_exist(self) -> bool:
         """Whether there may be entries; a query would create the database."""
         return self._store.may_exist
-
-    def document(self, entry: MemoryEntry) -> dict[str, Any]:
-        """Return the public representation of an entry, with its current strength."""
-        return as_document(entry, self._clock.now())
-
-    def search_document(self, found: SearchResult) -> dict[str, Any]:
-        """Return the public representation of search results; matches in a snippet are `[start, end]` in characters.
-
-        Scores are relative to the best one: absolute scores depend on the number of entries.
-        """
-        best = max((match.score for match in found.items), default=0.0)
-        items = [
-            {
-                "entry": self.document(match.entry),
-                "score": round(match.score / best, 4) if best > 0 else 1.0,
-                "snippet": {"text": match.snippet.text, "matches": [list(span) for span in match.snippet.matches]},
-            }
-            for match in found.items
-        ]
-        return {"items": items, "took_ms": found.took_ms}
 
     def now(self) -> float:
         """Return the current time of memory's clock."""
@@ -193,7 +180,11 @@ class Memories:
         entries = await self._entries(found)
         # For 200 long entries, it takes seconds.
         snippets = await asyncio.to_thread(lambda: [find_snippet(entry.value, terms) for entry, _ in entries])
-        matches = (MemoryMatch(*each, snippet) for each, snippet in zip(entries, snippets, strict=True))
+        best = max((score for _, score in entries), default=0.0)
+        matches = (
+            MemoryMatch(entry, round(score / best, 4) if best > 0 else 1.0, snippet)
+            for (entry, score), snippet in zip(entries, snippets, strict=True)
+        )
         return SearchResult(tuple(matches), round((perf_counter() - started) * 1000))
 
     async def related(self, text: str, scopes: Sequence[str], limit: int) -> list[MemoryEntry]:
@@ -263,7 +254,7 @@ class Memories:
         if found and found.removed:
             self._record_decay(found, FADED_BELOW, DAILY.name)
 
-    async def stats(self) -> dict[str, Any]:
+    async def stats(self) -> MemoryStats:
         """Return the counts of what is stored."""
         return await self._store.stats(self._clock.now())
 
@@ -287,7 +278,7 @@ class Memories:
         return added, replaced, kept
 
     async def _entries(self, found: Sequence[Scored]) -> "list[tuple[MemoryEntry, float]]":
-        rows = await self._store.by_ids([one.id for one in found])
+        rows = await self._store.by_ids([one.id for one in found], self._clock.now())
         return [(rows[one.id], one.score) for one in found if one.id in rows]
 
     def _made(self, draft: EntryDraft, source: EntrySource) -> MemoryEntry:
@@ -297,22 +288,7 @@ class Memories:
             # Storing it would only hide the previous entry of its key.
             wrong = f"the expiry of entry {draft.key} is in the past"
             raise InvalidEntryError(wrong, hint="give a future time, or none", body_key="expires_at")
-        return MemoryEntry(
-            key=draft.key,
-            value=draft.value,
-            type=draft.type,
-            tags=draft.tags,
-            scope=draft.scope,
-            source=source,
-            importance=draft.importance,
-            pinned=draft.pinned,
-            half_life_days=draft.half_life_days,
-            access_count=0,
-            last_accessed_at=now,
-            created_at=now,
-            updated_at=now,
-            expires_at=draft.expires_at,
-        )
+        return make_entry(draft, source, now)
 
     def _refuse_secrets(self, key: str, *texts: str) -> None:
         if any(self._redact(text) != text for text in (key, *texts)):

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import nlargest
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from tocsin.core.pages import ListPage
 from tocsin.core.storage.database import Database
@@ -36,7 +36,7 @@ from tocsin.features.memory.tables.rows import (
     numbers,
     put,
 )
-from tocsin.features.memory.tables.stats import read_stats
+from tocsin.features.memory.tables.stats import MemoryStats, read_stats
 
 
 def make_cursor(sort: str, place: Any, at: float, last: int) -> str:
@@ -77,7 +77,7 @@ class Decayed(NamedTuple):
     evaluated: int
     fading: int
     removed: int
-    removed_keys: tuple[str, ...]
+    removed_keys: Annotated[tuple[str, ...], "Removed keys, at most 200."]
 
 
 # The number of half-lives since an entry was last accessed.
@@ -231,7 +231,7 @@ class MemoryStore:
             rows = connection.execute(sql, values).fetchall()
             last = rows[limit - 1] if len(rows) > limit else None
             following = make_cursor(sort, last["place"], at, last["id"]) if last else None
-            return ListPage(tuple(map(from_row, rows[:limit])), following)
+            return ListPage(tuple(from_row(row, now) for row in rows[:limit]), following)
 
         return await self._database.read(work)
 
@@ -272,10 +272,10 @@ class MemoryStore:
         values |= {"now": now, **{f"pair{number}": pair for number, pair in enumerate(pairs)}}
         return await self._database.read(lambda connection: _best_weighted(connection.execute(sql, values), now, limit))
 
-    async def by_ids(self, ids: Sequence[int]) -> dict[int, MemoryEntry]:
+    async def by_ids(self, ids: Sequence[int], now: float) -> dict[int, MemoryEntry]:
         """Return the existing entries of these rows."""
         sql = f"SELECT * FROM memory_entries WHERE id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks only
-        return await self._database.read(lambda c: {row["id"]: from_row(row) for row in c.execute(sql, list(ids))})
+        return await self._database.read(lambda c: {row["id"]: from_row(row, now) for row in c.execute(sql, list(ids))})
 
     async def decay(
         self, now: float, threshold: float, half_life_days: float | None, *, dry_run: bool, wait_s: float = 0.0
@@ -313,7 +313,7 @@ class MemoryStore:
 
         return await self._database.write(work)
 
-    async def stats(self, now: float) -> dict[str, Any]:
+    async def stats(self, now: float) -> MemoryStats:
         """Return the counts of what is stored."""
         return await self._database.read(lambda connection: read_stats(connection, now))
 

@@ -9,14 +9,12 @@ from pydantic import AfterValidator
 
 from tocsin.core.reading.fields import ChoiceType, ListType, NumberType, TextType
 from tocsin.core.reading.records import Written
-from tocsin.core.records.marks import Time
 from tocsin.features.memory.model import (
     FADED_BELOW,
     HALF_LIFE_DAYS,
     IMPORTANCE,
     MAX_TAGS,
     EntryDraft,
-    EntrySource,
     EntryType,
     read_half_life,
     read_importance,
@@ -45,76 +43,6 @@ EntryKey = Annotated[str, _sentence(read_key)]
 EntryTag = Annotated[str, _sentence(read_tag)]
 EntryScope = Annotated[str, AfterValidator(lambda text: read_scope(text) if text else text)]
 HalfLife = Annotated[float, _sentence(read_half_life)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryRecord:
-    """An entry."""
-
-    key: str
-    value: str
-    type: EntryType
-    tags: list[str]
-    scope: Annotated[str, "`global`, or `chat:` and the ID of a chat."]
-    source: Annotated[EntrySource, "Author of the entry."]
-    importance: float
-    pinned: bool
-    half_life_days: Annotated[float | None, "Half-life in days; null disables decay."]
-    strength: Annotated[float, "Strength from 1 down to 0."]
-    access_count: int
-    last_accessed_at: Time
-    created_at: Time
-    updated_at: Time
-    expires_at: Time | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastDecay:
-    """Last removal of decayed entries."""
-
-    at: Time
-    removed: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryStats:
-    """Statistics of memory."""
-
-    count: int
-    bytes: int
-    pinned: int
-    by_type: dict[str, int]
-    by_tag: Annotated[dict[str, int], "The 20 most frequent tags."]
-    strength_histogram: Annotated[list[int], "Ten bins, from 0 to 1."]
-    fading: int
-    newest_at: Time | None
-    oldest_at: Time | None
-    last_decay: LastDecay | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SnippetRecord:
-    """Part of a value around a match."""
-
-    text: str
-    matches: Annotated[list[tuple[int, int]], "Start and end of each match, in characters."]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatchRecord:
-    """Matching entry."""
-
-    entry: EntryRecord
-    score: Annotated[float, "Relevance from 0 to 1, relative to the best result of this search."]
-    snippet: SnippetRecord
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchRecord:
-    """Results of a search, best first."""
-
-    items: list[MatchRecord]
-    took_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,17 +92,6 @@ class Decay(RequestBody):
     half_life_days: Annotated[
         HalfLife | None, Written(NumberType(), nullable=True), "Half-life to use instead of that of each entry."
     ] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecayRecord:
-    """Entries that were removed, or would be."""
-
-    dry_run: bool
-    evaluated: int
-    fading: int
-    removed: int
-    removed_keys: Annotated[list[str], "Removed keys, at most 200."]
 
 
 TypeOf = Annotated[EntryType | None, Query(description="Type of the entries.")]

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query, Request, Response
 
+from tocsin.core.records.as_json import to_json
 from tocsin.features.memory.model import (
     EntrySource,
     MemoryEntry,
@@ -11,17 +12,14 @@ from tocsin.features.memory.model import (
 from tocsin.features.memory.query import MAX_QUERY_CHARS
 from tocsin.features.memory.routes.models import (
     Decay,
-    DecayRecord,
-    EntryRecord,
     EntryScope,
-    MemoryStats,
     NewEntry,
-    SearchRecord,
     TagOf,
     TypeOf,
 )
-from tocsin.features.memory.service import Memories, MemoryCaller
+from tocsin.features.memory.service import DecayReport, Memories, MemoryCaller, SearchResult
 from tocsin.features.memory.tables.rows import EntryFilter
+from tocsin.features.memory.tables.stats import MemoryStats
 from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.operations import Operations, operation
@@ -38,7 +36,7 @@ class MemoryRoutes:
     def __init__(self, memory: Memories) -> None:
         self._memory = memory
 
-    @operation("GET", "/api/memory", problems=("validation-failed",), answer=Page[EntryRecord])
+    @operation("GET", "/api/memory", problems=("validation-failed",), answer=Page[MemoryEntry])
     async def list_memory_entries(
         self,
         paging: PagingOf,
@@ -54,15 +52,14 @@ class MemoryRoutes:
         """List entries."""
         wanted = EntryFilter((scope,) if scope else (), tag, type, q)
         found = await self._memory.listing(wanted, sort=sort, limit=paging.limit, cursor=paging.start)
-        items = map(self._memory.document, found.items)
-        return paging.page(items, found.next_cursor, await self._memory.count(wanted))
+        return paging.page(found.items, found.next_cursor, await self._memory.count(wanted))
 
     @operation("GET", "/api/memory/stats", answer=MemoryStats)
     async def get_memory_stats(self) -> Any:
         """Get statistics."""
         return await self._memory.stats()
 
-    @operation("GET", "/api/memory/search", problems=("validation-failed",), answer=SearchRecord)
+    @operation("GET", "/api/memory/search", problems=("validation-failed",), answer=SearchResult)
     async def search_memory(
         self,
         query: Annotated[
@@ -73,8 +70,7 @@ class MemoryRoutes:
         type: TypeOf = None,  # noqa: A002  # its name in the address
     ) -> Any:
         """Search entries that contain all words of `query`, best first."""
-        found = await self._memory.search(query, EntryFilter((), tag, type), limit=limit)
-        return self._memory.search_document(found)
+        return await self._memory.search(query, EntryFilter((), tag, type), limit=limit)
 
     @operation(
         "POST",
@@ -83,9 +79,9 @@ class MemoryRoutes:
         once=True,
         problems=("validation-failed", "conflict"),
         status=201,
-        answer=EntryRecord,
+        answer=MemoryEntry,
         responses={
-            200: {"model": EntryRecord, "description": "The entry replaced an existing one, which can be restored."}
+            200: {"model": MemoryEntry, "description": "The entry replaced an existing one, which can be restored."}
         },
     )
     async def set_memory_entry(self, body: NewEntry, response: Response) -> Any:
@@ -101,17 +97,16 @@ class MemoryRoutes:
         scope="run",
         once=True,
         problems=("validation-failed",),
-        answer=DecayRecord,
+        answer=DecayReport,
     )
     async def decay_memory(self, body: Decay | None = None) -> Any:
         """Remove expired entries and those below the threshold; they can be restored."""
         wish = body or Decay()
-        report = await self._memory.decay(
+        return await self._memory.decay(
             DASHBOARD.name, dry_run=wish.dry_run, threshold=wish.threshold, half_life_days=wish.half_life_days
         )
-        return report.document()
 
-    @operation("GET", "/api/memory/{key}", problems=("not-found", "validation-failed"), answer=EntryRecord)
+    @operation("GET", "/api/memory/{key}", problems=("not-found", "validation-failed"), answer=MemoryEntry)
     async def get_memory_entry(
         self,
         key: str,
@@ -132,7 +127,7 @@ class MemoryRoutes:
     async def delete_memory_entry(self, request: Request, key: str) -> Response:
         """Delete an entry; it can be restored for 30 days. `If-Match` is supported."""
         entry = await self._memory.get(key)
-        check_unchanged(request, self._version(entry))
+        check_unchanged(request, _version(entry))
         await self._memory.delete(key, _US, updated_at=entry.updated_at)
         return Response(status_code=204)
 
@@ -142,7 +137,7 @@ class MemoryRoutes:
         scope="run",
         extension=True,
         problems=("not-found",),
-        answer=EntryRecord,
+        answer=MemoryEntry,
     )
     async def restore_memory_entry(
         self, key: Annotated[str, Path(description="Key of the removed or replaced entry.")], response: Response
@@ -151,10 +146,11 @@ class MemoryRoutes:
         return self._answer(response, await self._memory.restore(key, _US))
 
     def _answer(self, response: Response, entry: MemoryEntry) -> Any:
-        return tag(response, self._memory.document(entry), self._version(entry))
+        return tag(response, entry, _version(entry))
 
-    def _version(self, entry: MemoryEntry) -> object:
-        return {name: value for name, value in self._memory.document(entry).items() if name not in _PASSING}
+
+def _version(entry: MemoryEntry) -> object:
+    return {name: value for name, value in to_json(entry).items() if name not in _PASSING}
 
 
 def memory_operations(memory: Memories) -> Operations:

@@ -113,7 +113,7 @@ def find(connection: sqlite3.Connection, key: str, now: float, scope: str = "") 
     """Return an entry; with `scope`, `None` for an entry of another scope."""
     sql = f"SELECT * FROM memory_entries e WHERE e.key = :key AND {LIVE}"  # noqa: S608  # our own words
     row = connection.execute(sql, {"key": key, "now": now}).fetchone()
-    return from_row(row) if row and scope in {"", row["scope"]} else None
+    return from_row(row, now) if row and scope in {"", row["scope"]} else None
 
 
 def known(connection: sqlite3.Connection, key: str, now: float, scope: str = "") -> MemoryEntry:
@@ -146,8 +146,8 @@ def to_row(entry: MemoryEntry) -> Mapping[str, Any]:
     }
 
 
-def from_row(row: sqlite3.Row) -> MemoryEntry:
-    """Return the entry of a row."""
+def from_row(row: sqlite3.Row, now: float) -> MemoryEntry:
+    """Return the entry of a row, which is read at `now`."""
     return MemoryEntry(
         key=row["key"],
         value=row["value"],
@@ -163,4 +163,5 @@ def from_row(row: sqlite3.Row) -> MemoryEntry:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         expires_at=row["expires_at"],
+        read_at=now,
     )

@@ -3,9 +3,10 @@
 import json
 import sqlite3
 from collections import Counter
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
-from tocsin.core.time.timestamps import timestamp
+from tocsin.core.records.marks import Time
 from tocsin.features.memory.model import EntryState, classify_strength, compute_strength
 from tocsin.features.memory.tables.rows import LIVE
 
@@ -23,7 +24,31 @@ _EACH = (
 )
 
 
-def read_stats(connection: sqlite3.Connection, now: float) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class LastDecay:
+    """Last removal of decayed entries."""
+
+    at: Time
+    removed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryStats:
+    """Statistics of memory."""
+
+    count: int
+    bytes: int
+    pinned: int
+    by_type: dict[str, int]
+    by_tag: Annotated[dict[str, int], "The 20 most frequent tags."]
+    strength_histogram: Annotated[list[int], "Ten bins, from 0 to 1."]
+    fading: int
+    newest_at: Time | None
+    oldest_at: Time | None
+    last_decay: LastDecay | None
+
+
+def read_stats(connection: sqlite3.Connection, now: float) -> MemoryStats:
     """Return the numbers of entries, in total and by kind, and the histogram of strength."""
     totals = connection.execute(_TOTALS, {"now": now}).fetchone()
     types, tags, bins, states = Counter[str](), Counter[str](), [0] * _BINS, Counter[EntryState]()
@@ -34,15 +59,15 @@ def read_stats(connection: sqlite3.Connection, now: float) -> dict[str, Any]:
         bins[min(int(strength * _BINS), _BINS - 1)] += 1
         states[classify_strength(strength)] += 1
     last = connection.execute("SELECT decayed_at, removed FROM memory_decays").fetchone()
-    return {
-        "count": totals["count"],
-        "bytes": totals["bytes"],
-        "pinned": totals["pinned"],
-        "by_type": dict(types.most_common()),
-        "by_tag": dict(tags.most_common(_TAGS_SHOWN)),
-        "strength_histogram": bins,
-        "fading": states[EntryState.FADING] + states[EntryState.FADED],
-        "newest_at": timestamp(totals["newest"]),
-        "oldest_at": timestamp(totals["oldest"]),
-        "last_decay": {"at": timestamp(last["decayed_at"]), "removed": last["removed"]} if last else None,
-    }
+    return MemoryStats(
+        count=totals["count"],
+        bytes=totals["bytes"],
+        pinned=totals["pinned"],
+        by_type=dict(types.most_common()),
+        by_tag=dict(tags.most_common(_TAGS_SHOWN)),
+        strength_histogram=bins,
+        fading=states[EntryState.FADING] + states[EntryState.FADED],
+        newest_at=totals["newest"],
+        oldest_at=totals["oldest"],
+        last_decay=LastDecay(last["decayed_at"], last["removed"]) if last else None,
+    )
