@@ -1010,8 +1010,8 @@ export interface PartRecord {
 }
 /** Reachability of the machine. */
 export interface PingRecord {
-  ok: boolean;
-  method: string | null;
+  ok: boolean | null;
+  method: string;
   rtt_ms: number | null;
   error: string | null;
 }
