@@ -141,7 +141,7 @@ async def test_a_search_can_be_restricted_to_tag_type_and_scope(kept: MemoryBenc
 async def test_a_snippet_shows_where_the_matches_are(kept: MemoryBench):
     await kept.store("a", f"{'x ' * 300}the Café is open {'y ' * 300}")
     (match,) = (await kept.memory.search("cafe open")).items
-    text, matches = match.snippet
+    text, matches = match.snippet.text, match.snippet.matches
     assert len(text) <= 160
     assert [text[start:end] for start, end in matches] == ["Café", "open"]
 
@@ -157,13 +157,15 @@ async def test_a_snippet_shows_where_the_matches_are(kept: MemoryBench):
     ],
 )
 def test_matches_are_offsets_in_characters(value: str, query: str, marked: list[str]):
-    text, matches = find_snippet(value, split_terms(query))
+    snippet = find_snippet(value, split_terms(query))
+    text, matches = snippet.text, snippet.matches
     assert [text[start:end] for start, end in matches] == marked
 
 
 @given(st.text(max_size=400), st.text(max_size=30))
 def test_offsets_are_always_inside_the_snippet_and_apart(value: str, query: str):
-    text, matches = find_snippet(value, split_terms(query))
+    snippet = find_snippet(value, split_terms(query))
+    text, matches = snippet.text, snippet.matches
     ends = [0]
     for start, end in matches:
         assert ends[-1] <= start < end <= len(text)
