@@ -36,7 +36,7 @@ async def test_a_workflow_has_the_plan_and_the_record_that_are_kept_beside_it(fl
     folder.mkdir(mode=0o700)
     for path in GOLDEN.glob("*.yaml"):
         copy(path, folder)
-    planned = (await flows.workflows.plan(name, request())).as_record()
+    planned = to_json(await flows.workflows.plan(name, request()))
     found = {"plan": planned, "run": recorded(await flows.run(name=name))}
     kept = GOLDEN / f"{name}.json"
     if not kept.exists():
@@ -54,16 +54,16 @@ async def test_a_plan_executes_nothing_and_shows_the_same_steps_as_the_run(flows
           - {name: c, command: [echo, '${steps.a.status}'], when: steps.a.exit_code == 0}
     """)
     plan = await flows.workflows.plan("flow", request(params={"n": 1}))
-    assert [(each.step, each.wave, each.would_run, each.command) for each in plan.steps] == [
+    assert [(each.step, each.wave, each.would_run, each.command) for each in plan.plan] == [
         ("a", 1, True, "touch made-1"),
         ("b", 2, False, "no-such-program --all"),
         ("c", 3, None, "echo '${steps.a.status}'"),
     ]
-    assert plan.steps[1].problems == ("program no-such-program is not installed",)
+    assert plan.plan[1].problems == ("program no-such-program is not installed",)
     assert list(flows.folder.glob("made-*")) == []
     assert (await flows.workflows.plan("flow", request())).problems == ("parameter 'n' is required",)
     run = await flows.run(params={"n": 1})
-    assert [step.name for step in run.steps] == [each.step for each in plan.steps]
+    assert [step.name for step in run.steps] == [each.step for each in plan.plan]
     assert [str(step.status) for step in run.steps] == ["succeeded", "skipped", "succeeded"]
 
 
@@ -83,7 +83,7 @@ async def test_a_plan_shows_the_values_of_for_each_that_are_known(flows: Workflo
           - {name: late, for_each: '${steps.list.outputs.all}', command: echo}
           - {name: wrong, for_each: '${params.one}', command: echo}
     """)
-    plan = {each.step: each for each in (await flows.workflows.plan("flow", request())).steps}
+    plan = {each.step: each for each in (await flows.workflows.plan("flow", request())).plan}
     assert {name: each.items for name, each in plan.items()} == {
         "list": None,
         "written": [1, "x", "${steps.list.outputs.all}", {"a": "b"}],

@@ -8,6 +8,7 @@ from tests.facts import mentions
 from tests.features.workflows.conftest import WorkflowBench
 from tests.features.workflows.mistakes import MISTAKES, Mistake
 
+from tocsin.core.records.as_json import to_json
 from tocsin.features.workflows.language.reading import ReadWorkflow, read_workflow
 from tocsin.features.workflows.language.surroundings import Surroundings
 
@@ -109,7 +110,7 @@ def test_a_problem_names_key_pointer_and_column():
     [problem] = [
         each for each in read("name: nightly\nsteps:\n  - name: a\n    comand: x\n").problems if each.suggestion
     ]
-    record = problem.as_record()
+    record = to_json(problem)
     assert mentions(record.pop("detail"), "'comand'", "'command'")
     assert record == {
         "line": 4,

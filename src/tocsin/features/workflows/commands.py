@@ -4,15 +4,17 @@ import argparse
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tocsin.core.config.data_dir import require_usable
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.detaching import run_in_background
 from tocsin.core.reading.value import shorten
+from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.files import make_directory, only_writer, read_limited, write_atomically
 from tocsin.core.text.shell import format_value
 from tocsin.core.text.strings import number_of
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.contract import Commands
 from tocsin.features.file_schemas import write_schemas
 from tocsin.features.workflows.example import example
@@ -26,6 +28,9 @@ from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import name_and_value, readable
+
+if TYPE_CHECKING:
+    from tocsin.features.workflows.records import WorkflowRecord, WorkflowSummary
 
 SHOWN_ITEMS = 20  # of `for_each`, in the text of a plan
 
@@ -99,73 +104,67 @@ _EXIT_CODES = (
 
 
 def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
-    from tocsin.features.workflows.documents import list_document
+    from tocsin.features.workflows.records import summarize
 
-    async def work(workflows: Workflows) -> tuple[list[dict[str, Any]], list[str]]:
+    async def work(workflows: Workflows) -> "tuple[list[WorkflowSummary], list[str]]":
         found = await workflows.all()
         schedules = await workflows.schedules()
-        documents = [
-            list_document(file, await workflows.recent(file.name), schedules.get(file.name, ())) for file in found
-        ]
-        return documents, [file.unreadable.sentence() for file in found if file.unreadable]
+        records = [summarize(file, await workflows.recent(file.name), schedules.get(file.name, ())) for file in found]
+        return records, [file.unreadable.sentence() for file in found if file.unreadable]
 
-    documents, unreadable = program.run(work)
+    found, unreadable = program.run(work)
     for sentence in unreadable:
         out.error(sentence)
     return out.listing(
-        documents,
+        found,
         ("name", "state", "steps", "last run", "description"),
-        (_row(each) for each in documents),
+        (_row(each) for each in found),
         empty="no workflows exist; create one with `tocsin workflows new NAME`",
     )
 
 
-def _row(document: dict[str, Any]) -> tuple[str, ...]:
-    last = document["last_run"]
-    state = "ok" if document["valid"] else f"error: {number_of(document['error_count'], 'error')}"
-    ended = f"{last['status']}, {last['started_at'] or last['queued_at']}" if last else "never"
-    return document["name"], state, str(document["steps_count"]), ended, document["description"]
+def _row(record: "WorkflowSummary") -> tuple[str, ...]:
+    last = record.last_run
+    state = "ok" if record.valid else f"error: {number_of(record.error_count, 'error')}"
+    ended = f"{last.status}, {timestamp(last.started_at or last.queued_at)}" if last else "never"
+    return record.name, state, str(record.steps_count), ended, record.description
 
 
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    from tocsin.features.workflows.documents import detail_document
+    from tocsin.features.workflows.records import describe
 
-    async def work(workflows: Workflows) -> tuple[dict[str, Any], WorkflowFile]:
+    async def work(workflows: Workflows) -> "tuple[WorkflowRecord, WorkflowFile]":
         file = await workflows.get(readable(arguments.name))
         schedules = (await workflows.schedules()).get(file.name, ())
-        return detail_document(file, await workflows.recent(file.name), schedules), file
+        return describe(file, await workflows.recent(file.name), schedules), file
 
-    document, file = program.run(work)
+    record, file = program.run(work)
     if out.as_json:
-        out.document(document)
+        out.document(record)
         return DONE
-    last = document["last_run"]
+    last = record.last_run
     shown = {
-        "name": document["name"],
-        "description": document["description"],
-        "file": document["file"],
-        "notify profile": document["notify_profile"] or "none",
-        "schedules": ", ".join(document["schedules"]) or "none",
-        "last run": f"{last['status']}, {last['started_at']}, {last['id']}" if last else "never",
+        "name": record.name,
+        "description": record.description,
+        "file": record.file,
+        "notify profile": record.notify_profile or "none",
+        "schedules": ", ".join(record.schedules) or "none",
+        "last run": f"{last.status}, {timestamp(last.started_at)}, {last.id}" if last else "never",
     }
     out.table(("field", "value"), list(shown.items()))
     if workflow := file.read.workflow:
-        waves = {node["id"]: str(node["wave"]) for node in document["graph"]["nodes"]}
+        waves = {node.id: str(node.wave) for node in record.graph.nodes}
         rows = [
             (waves.get(step.name, "after"), step.name, str(step.type), ", ".join(step.needs), step.description)
             for step in workflow.all_steps()
         ]
         out.line("")
         out.table(("wave", "step", "type", "after", "description"), rows)
-    if document["params"]:
+    if record.params:
         out.line("")
-        out.table(("parameter", "type", "default", "description"), [_param_row(n, p) for n, p in _params(document)])
+        out.table(("parameter", "type", "default", "description"), [_param_row(n, p) for n, p in record.params.items()])
     _tell_problems(file, out)
     return DONE
-
-
-def _params(document: dict[str, Any]) -> Sequence[tuple[str, dict[str, Any]]]:
-    return list(document["params"].items())
 
 
 def _param_row(name: str, param: dict[str, Any]) -> tuple[str, ...]:
@@ -188,9 +187,9 @@ def _validate(arguments: argparse.Namespace, out: Console, program: Program) -> 
     files = [file for file in found if not file.unreadable]
     bad = sum(not file.valid for file in found)
     if out.as_json:
-        from tocsin.features.workflows.documents import validation_document
+        from tocsin.features.workflows.records import validate
 
-        out.document([{"name": f.name, "file": str(f.path), **validation_document(f)} for f in files])
+        out.document([{"name": f.name, "file": str(f.path), **to_json(validate(f))} for f in files])
         return FAILED if bad else DONE
     for file in files:
         _tell_problems(file, out)
@@ -288,14 +287,14 @@ def _show_line(line: Line, out: Console) -> None:
 
 def _tell_plan(planned: PlannedRun, out: Console) -> int:
     if out.as_json:
-        out.document(planned.as_record())
+        out.document(planned)
         return DONE if planned.ok else FAILED
     rows = [
         (str(each.wave), each.step, each.type, _WOULD[each.would_run], each.when or "", each.command)
-        for each in planned.steps
+        for each in planned.plan
     ]
     out.table(("wave", "step", "type", "runs", "when", "command"), rows)
-    for each in planned.steps:
+    for each in planned.plan:
         for name, value in each.variables.items():
             out.line(f"{each.step}: {name}={shorten(value)}")
         if each.items is not None:
@@ -305,7 +304,7 @@ def _tell_plan(planned: PlannedRun, out: Console) -> int:
         for problem in each.problems:
             out.error(f"{each.step}: {problem}")
     for problem in planned.problems:
-        out.error(problem, f"tocsin workflows show {planned.workflow.name}")
+        out.error(problem, f"tocsin workflows show {planned.workflow}")
     for warning in planned.warnings:
         out.line(warning)
     return DONE if planned.ok else FAILED

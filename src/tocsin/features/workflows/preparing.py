@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from tocsin.core.expressions.template import Placeholder, Template
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext
-from tocsin.features.workflows.engine.plan import PlannedStep, plan
+from tocsin.features.workflows.engine.plan import plan
 from tocsin.features.workflows.engine.runner import WorkflowRunner
 from tocsin.features.workflows.engine.step_call import Execute
 from tocsin.features.workflows.engine.values import RunValues, StepScope
 from tocsin.features.workflows.engine.waiting import question_of
 from tocsin.features.workflows.language.graph import ancestors, descendants
 from tocsin.features.workflows.language.model import Workflow, WorkflowStep
-from tocsin.features.workflows.requests import InvalidRunError, WorkflowRequest, stored_request
+from tocsin.features.workflows.requests import InvalidRunError, PlannedStep, WorkflowRequest, stored_request
 from tocsin.features.workflows.store import WorkflowFile
 from tocsin.runs.approvals import NotApproverError, refuse_others
 from tocsin.runs.control import Retry, as_retry

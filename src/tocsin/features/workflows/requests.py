@@ -1,15 +1,15 @@
 """How a workflow is asked to run, what its plan is, and why it cannot run."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.records.marks import TextOrNull, after
 from tocsin.core.text.redaction import Redactor, redact_json
 from tocsin.runs.model import Run
 
 if TYPE_CHECKING:
-    from tocsin.features.workflows.engine.plan import PlannedStep
     from tocsin.features.workflows.language.model import Workflow
     from tocsin.runs.control import Retry
 
@@ -85,25 +85,46 @@ def restored_request(run: Run, stored: Mapping[str, Any]) -> WorkflowRequest:
     )
 
 
-class PlannedRun(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedStep:
+    """Plan of a step."""
+
+    schema_name: ClassVar[str] = "PlannedStepRecord"
+
+    step: str
+    type: str
+    wave: int
+    group: str  # steps, on_success, on_failure or on_finish
+    would_run: Annotated[bool | None, "Null if it depends on other steps."]
+    when: str | None
+    command: str
+    variables: Annotated[Mapping[str, str], "Environment variables used by the script, as far as known."]
+    for_each: Annotated[TextOrNull, "Placeholder that supplies the values."]
+    items: Annotated[Sequence[Any] | None, "Values of `for_each`; null if they depend on other steps."]
+    depends_on: tuple[str, ...]
+    hosts: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    @property
+    @after("depends_on")
+    def host(self) -> str | None:
+        """The hosts, separated by commas."""
+        return ", ".join(self.hosts) or None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRun:
     """Plan of a run."""
 
-    workflow: "Workflow"
-    steps: "tuple[PlannedStep, ...]"
-    problems: tuple[str, ...]  # about its parameters
+    schema_name: ClassVar[str] = "PlanRecord"
+
+    dry_run: bool = True
+    workflow: str
+    plan: tuple[PlannedStep, ...]
+    problems: Annotated[tuple[str, ...], "Problems with the parameters."]
     warnings: tuple[str, ...]
 
     @property
     def ok(self) -> bool:
         """Whether a run could start."""
         return not self.problems
-
-    def as_record(self) -> dict[str, Any]:
-        """Return what `--json` and the HTTP interface show of it."""
-        return {
-            "dry_run": True,
-            "workflow": self.workflow.name,
-            "plan": [step.as_record() for step in self.steps],
-            "problems": list(self.problems),
-            "warnings": list(self.warnings),
-        }

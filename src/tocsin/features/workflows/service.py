@@ -177,7 +177,7 @@ class Workflows:
         params, problems = _inputs(workflow, request)
         steps = self._builder.plan(workflow, params, request)
         warnings = [problem.as_line(file.path.name) for problem in file.read.warnings]
-        return PlannedRun(workflow, steps, tuple(problems), tuple(warnings))
+        return PlannedRun(workflow=workflow.name, plan=steps, problems=tuple(problems), warnings=tuple(warnings))
 
     async def run(self, name: str, request: WorkflowRequest, *, watch: Callable[[Line], None] | None = None) -> Run:
         """Run a workflow to its end and return how it ended; cancelling the caller ends it."""

@@ -3,7 +3,7 @@
 import re
 import shlex
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from tocsin.features.workflows.engine.values import RunValues, StepScope, items_
 from tocsin.features.workflows.language.graph import waves
 from tocsin.features.workflows.language.model import DEFAULT_SHELL, StepType, Workflow, WorkflowStep
 from tocsin.features.workflows.language.scripts import is_shell, value_paths, variable_of
+from tocsin.features.workflows.requests import PlannedStep
 
 _BUILT_IN = frozenset({
     ".", ":", "[", "alias", "break", "case", "cd", "command", "continue", "eval", "exec", "exit", "export", "false",
@@ -24,44 +25,6 @@ _BUILT_IN = frozenset({
     "!", "echo", "source",
 })  # fmt: skip
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedStep:
-    """One step of a plan; `would_run` is None where that depends on other steps."""
-
-    step: str
-    type: str
-    wave: int
-    group: str  # steps, on_success, on_failure or on_finish
-    would_run: bool | None
-    when: str | None
-    command: str
-    depends_on: tuple[str, ...]
-    variables: Mapping[str, str] = field(default_factory=dict)  # that its script names, as far as they are known
-    for_each: str = ""  # the placeholder that holds its values
-    items: Sequence[Any] | None = None  # its values; None where they depend on other steps
-    hosts: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-
-    def as_record(self) -> dict[str, Any]:
-        """Return what `--json` and the HTTP interface show of it."""
-        return {
-            "step": self.step,
-            "type": self.type,
-            "wave": self.wave,
-            "group": self.group,
-            "would_run": self.would_run,
-            "when": self.when,
-            "command": self.command,
-            "variables": dict(self.variables),
-            "for_each": self.for_each or None,
-            "items": None if self.items is None else list(self.items),
-            "depends_on": list(self.depends_on),
-            "host": ", ".join(self.hosts) or None,
-            "hosts": list(self.hosts),
-            "problems": list(self.problems),
-        }
 
 
 class _UndecidedError(TocsinError):
@@ -130,19 +93,19 @@ def _planned(step: WorkflowStep, group: str, wave: int, scope: StepScope, path: 
     problems = [text for text in (problem, wrong_items, _missing_program(step, path)) if text]
     hosts = (*step.option("hosts", []), *(f"group:{name}" for name in step.option("groups", [])))
     return PlannedStep(
-        step.name,
-        str(step.type),
-        wave,
-        group,
-        False if kept else would_run,
-        step.when.text if step.when else None,
-        shown_command(step, scope),
-        step.needs,
-        _known_variables(step, scope),
-        step.for_each.text if isinstance(step.for_each, Template) else "",
-        items,
-        hosts,
-        tuple(problems),
+        step=step.name,
+        type=str(step.type),
+        wave=wave,
+        group=group,
+        would_run=False if kept else would_run,
+        when=step.when.text if step.when else None,
+        command=shown_command(step, scope),
+        variables=_known_variables(step, scope),
+        for_each=step.for_each.text if isinstance(step.for_each, Template) else "",
+        items=items,
+        depends_on=step.needs,
+        hosts=hosts,
+        problems=tuple(problems),
     )
 
 
@@ -241,10 +204,3 @@ def _first_word(script: Template) -> str:
     word = line.split(maxsplit=1)[0] if line.split() else ""
     whole = len(script.pieces) == 1 or word != line.strip()
     return word if whole and word.replace("-", "").replace("_", "").replace(".", "").isalnum() else ""
-
-
-def graph_of(workflow: Workflow) -> Mapping[str, Any]:
-    """Return the steps and the edges between them, for a drawing."""
-    wave_of = waves({step.name: step.needs for step in workflow.steps})
-    nodes = [{"id": step.name, "type": str(step.type), "wave": wave_of[step.name]} for step in workflow.steps]
-    return {"nodes": nodes, "edges": [[need, step.name] for step in workflow.steps for need in step.needs]}

@@ -1,6 +1,29 @@
 """The order of steps: which wait for which, in waves, and where they wait for each other."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tocsin.features.workflows.language.model import Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """Step in the graph; steps of the same wave may run in parallel."""
+
+    id: str
+    type: str
+    wave: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowGraph:
+    """Steps and their dependencies."""
+
+    schema_name: ClassVar[str] = "GraphRecord"
+
+    nodes: tuple[GraphNode, ...] = ()
+    edges: tuple[tuple[str, str], ...] = ()
 
 
 def waves(needs: Mapping[str, Sequence[str]]) -> dict[str, int]:
@@ -68,3 +91,10 @@ def _way_back(start: str, needs: Mapping[str, Sequence[str]]) -> list[str]:
                 came_from[each] = name
                 waiting.append(each)
     return [start]
+
+
+def graph_of(workflow: Workflow) -> WorkflowGraph:
+    """Return the steps and the edges between them, for a drawing."""
+    wave_of = waves({step.name: step.needs for step in workflow.steps})
+    nodes = tuple(GraphNode(step.name, str(step.type), wave_of[step.name]) for step in workflow.steps)
+    return WorkflowGraph(nodes, tuple((need, step.name) for step in workflow.steps for need in step.needs))

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 from tocsin.core.expressions.expression import Expression
 from tocsin.core.expressions.template import Template
+from tocsin.core.records.marks import Private, TextOrNull
 from tocsin.features.workflows.language.outputs import OutputRule
 
 REJECTED = "rejected"  # a step, by a person, who is not asked again
@@ -50,24 +51,21 @@ class ProblemSeverity(StrEnum):
     WARNING = "warning"
 
 
-class WorkflowProblem(NamedTuple):
-    """One problem of a file and its place; `pointer` is a JSON pointer."""
+@dataclass(frozen=True, slots=True)
+class WorkflowProblem:
+    """Error in a file."""
+
+    schema_name: ClassVar[str] = "MistakeRecord"
 
     line: int
     column: int
     key: str
-    pointer: str
+    pointer: str  # a JSON pointer
     code: str
     detail: str
-    suggestion: str = ""
+    suggestion: TextOrNull = ""
     severity: str = ProblemSeverity.ERROR
-    where: str = ""  # the way to the value, as in `steps[1].command`
-
-    def as_record(self) -> dict[str, object]:
-        """Return what `--json` and the HTTP interface show of it."""
-        record = self._asdict()
-        del record["where"]
-        return {**record, "severity": str(self.severity), "suggestion": self.suggestion or None}
+    where: Private[str] = ""  # the way to the value, as in `steps[1].command`
 
     def as_line(self, file: str) -> str:
         """Return the line that editors understand."""

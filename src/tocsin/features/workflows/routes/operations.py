@@ -8,20 +8,24 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
 
+from tocsin.core.records.as_json import to_json
 from tocsin.core.text.strings import number_of
-from tocsin.features.workflows.documents import detail_document, list_document, validation_document
 from tocsin.features.workflows.language.reading import MAX_FILE_BYTES
-from tocsin.features.workflows.requests import WorkflowRequest
+from tocsin.features.workflows.records import (
+    ValidationRecord,
+    WorkflowRecord,
+    WorkflowSummary,
+    describe,
+    summarize,
+    validate,
+)
+from tocsin.features.workflows.requests import PlannedRun, WorkflowRequest
 from tocsin.features.workflows.routes.models import (
     TEXT_SCHEMA,
     YAML,
-    PlanRecord,
     RunWorkflow,
-    ValidationRecord,
     WorkflowCheck,
     WorkflowNameOf,
-    WorkflowRecord,
-    WorkflowSummary,
     WorkflowText,
 )
 from tocsin.features.workflows.service import Workflows
@@ -38,7 +42,7 @@ from tocsin.runs.model import Run
 _STARTED: dict[int | str, dict[str, Any]] = {
     **RUN_STARTED,
     200: {
-        "model": Run | PlanRecord,
+        "model": Run | PlannedRun,
         "description": "The run, which ended within `Prefer: wait=N`. With `dry_run`: the plan.",
     },
 }
@@ -62,7 +66,7 @@ class WorkflowRoutes:
         page, following = paging.cut(sorted(found, key=_name), _name)
         schedules = await self._workflows.schedules()
         records = [
-            list_document(each, await self._workflows.recent(each.name), schedules.get(each.name, ())) for each in page
+            summarize(each, await self._workflows.recent(each.name), schedules.get(each.name, ())) for each in page
         ]
         return paging.page(records, following, len(found))
 
@@ -123,9 +127,9 @@ class WorkflowRoutes:
     async def validate_workflow(self, request: Request, name: WorkflowNameOf, body: WorkflowCheck | None = None) -> Any:
         """Validate the stored file, or a text; the response is always 200."""
         if body is None or body.yaml is None:
-            return validation_document(await self._workflows.look(name))
+            return validate(await self._workflows.look(name))
         text = self._workflows.read_text(name, _content_of(body.yaml))
-        return validation_document(await while_connected(request, text))
+        return validate(await while_connected(request, text))
 
     @operation(
         "POST",
@@ -151,13 +155,13 @@ class WorkflowRoutes:
         )
         with _pointing_out(name):
             if wish.dry_run:
-                return JSONResponse((await self._workflows.plan(name, wanted)).as_record())
+                return JSONResponse(to_json(await self._workflows.plan(name, wanted)))
             return await answer_run(request, await self._workflows.begin(name, wanted))
 
     async def _answer(self, response: Response, file: WorkflowFile) -> Any:
         schedules = (await self._workflows.schedules()).get(file.name, ())
         recent = await self._workflows.recent(file.name)
-        return tag(response, await asyncio.to_thread(detail_document, file, recent, schedules), file.digest)
+        return tag(response, await asyncio.to_thread(describe, file, recent, schedules), file.digest)
 
 
 def _content_of(text: str) -> bytes:
@@ -182,8 +186,7 @@ def _pointing_out(name: str) -> Iterator[None]:
     except InvalidWorkflowError as error:
         count = number_of(len(error.problems), "problem")
         errors = [
-            {key: value for key, value in problem.as_record().items() if value is not None}
-            for problem in error.problems
+            {key: value for key, value in to_json(problem).items() if value is not None} for problem in error.problems
         ]
         raise HttpProblemError("workflow-invalid", f"{count} in {name}.yaml", errors) from None
 

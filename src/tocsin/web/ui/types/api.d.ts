@@ -1818,14 +1818,11 @@ export interface WorkflowCheck {
 }
 /** Workflow with the content of its file. */
 export interface WorkflowRecord {
-  valid: boolean;
-  errors: MistakeRecord[];
-  warnings: MistakeRecord[];
-  graph: GraphRecord;
   name: string;
   description: string;
   notify_profile: string | null;
   steps_count: number;
+  valid: boolean;
   error_count: number;
   file: string;
   updated_at: string;
@@ -1835,6 +1832,9 @@ export interface WorkflowRecord {
   yaml: string;
   definition: Record<string, unknown> | null;
   params: Record<string, unknown>;
+  errors: MistakeRecord[];
+  warnings: MistakeRecord[];
+  graph: GraphRecord;
 }
 /** Workflow, as returned in lists. */
 export interface WorkflowSummary {
