@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.facts import mentions
 
-from tocsin.web.dashboard.operations.audit import AuditRecord
+from tocsin.core.audit.record import AuditRecord
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from tocsin.bot.door.access import Change, Listed
 from tocsin.core.records.reading import public_fields
 from tocsin.features.browser.model import BrowserLook
-from tocsin.features.ssh.routes import IdentityRecord, SshHost
+from tocsin.features.ssh.model import Identity, SshHost
 from tocsin.features.vault.rotation import RotationRecord, SecretAgeRecord
 from tocsin.features.vault.routes.operations import VaultKeys
 from tocsin.features.vault.service import VaultStatusRecord
@@ -46,7 +46,7 @@ PUBLIC: dict[Any, str] = {
         "name hostname port user groups tags description "
         "jump_host identity host_key source enabled status last_checked_at"
     ),
-    IdentityRecord: "kind ref",
+    Identity: "kind ref",
     BrowserLook: (
         "name browser driver user_data_dir cdp_endpoint headless default proxy status pid size_bytes last_used_at error"
     ),

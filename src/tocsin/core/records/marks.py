@@ -22,6 +22,7 @@ class FieldMark(Enum):
     PRIVATE = "it is not shown"
     FLAT = "its fields are those of the record; all are null if it is None"
     TIME = "Unix seconds, shown as RFC 3339 in UTC with milliseconds"
+    WRITTEN_TIME = "RFC 3339 already"
     NULL_IF_EMPTY = "the empty text is shown as null"
 
 
@@ -35,6 +36,7 @@ class Converted(NamedTuple):
 Private = Annotated[T, FieldMark.PRIVATE]
 Flat = Annotated[T, FieldMark.FLAT]
 Time = Annotated[float, FieldMark.TIME]
+WrittenTime = Annotated[str, FieldMark.WRITTEN_TIME]
 TextOrNull = Annotated[str, FieldMark.NULL_IF_EMPTY]
 
 

@@ -50,7 +50,7 @@ class RecordSchemas:
 
     def _marked(self, type_: Any, marks: Sequence[Any]) -> dict[str, Any]:
         for mark in marks:
-            if mark is FieldMark.TIME:
+            if mark in {FieldMark.TIME, FieldMark.WRITTEN_TIME}:
                 return dict(_TIME)
             if mark is FieldMark.NULL_IF_EMPTY:
                 return self.of(str | None)

@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 from fastapi.responses import Response
 
 from tocsin.core.audit.chain import Verification
 from tocsin.core.audit.reader import AuditEntry
-from tocsin.core.audit.record import as_record
+from tocsin.core.audit.record import AuditRecord, as_record
 from tocsin.core.audit.trail import AuditTrail
-from tocsin.core.records.marks import Time
+from tocsin.core.records.as_json import to_json
 from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import LongPagingOf, Paging
@@ -27,24 +27,6 @@ from tocsin.rest.refusals import parse_time, refuse_parameter
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 _COLUMNS = ("id", "ts", "action", "detail", "source", "actor", "ip", "request_id", "outcome")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditRecord:
-    """Entry of the audit log."""
-
-    id: str
-    ts: Time
-    action: str
-    detail: str
-    source: str
-    actor: str | None
-    ip: str | None
-    request_id: str | None
-    outcome: Literal["ok", "denied", "error"]
-    prev_hash: str | None
-    hash: str | None
-    metadata: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +96,7 @@ class AuditRoutes:
         To export them, send `Accept: application/x-ndjson` or `text/csv`.
         """
         items, more = await asyncio.to_thread(self._find, _Wanted(after=_number("after", after)), paging)
-        return _answer(request, items, {"items": items, "next_cursor": more})
+        return _answer(request, AuditPage(items=items, next_cursor=more))
 
     @operation("GET", "/api/audit/search", problems=("validation-failed",), answer=AuditSearch, responses=_EXPORTS)
     async def search_audit(
@@ -124,18 +106,18 @@ class AuditRoutes:
         began = time.monotonic()
         items, more = await asyncio.to_thread(self._find, wanted, paging)
         took_ms = round((time.monotonic() - began) * 1000)
-        return _answer(request, items, {"items": items, "next_cursor": more, "took_ms": took_ms})
+        return _answer(request, AuditSearch(items=items, next_cursor=more, took_ms=took_ms))
 
     @operation("GET", "/api/audit/verify", extension=True, answer=Verification)
     async def verify_audit(self) -> Any:
         """Verify that no entry was changed, added, moved or removed, in all files of the log."""
         return await asyncio.to_thread(self._verify)
 
-    def _find(self, wanted: _Wanted, paging: Paging) -> tuple[list[dict[str, Any]], str | None]:
+    def _find(self, wanted: _Wanted, paging: Paging) -> tuple[list[AuditRecord], str | None]:
         start = paging.start_like(r"\d{1,18}")
         wanted = replace(wanted, before=int(start) if start else None)
         found = list(islice(_matching(self._trail.log.newest(), wanted), paging.limit + 1))
-        more = found[paging.limit - 1]["id"] if len(found) > paging.limit else None
+        more = found[paging.limit - 1].id if len(found) > paging.limit else None
         return found[: paging.limit], paging.cursor_at(more)
 
 
@@ -144,10 +126,10 @@ def audit_operations(trail: AuditTrail, verify: Callable[[], Verification]) -> O
     return Operations("audit", AuditRoutes(trail, verify))
 
 
-def _matching(entries: Iterable[AuditEntry], wanted: _Wanted) -> Iterator[dict[str, Any]]:
+def _matching(entries: Iterable[AuditEntry], wanted: _Wanted) -> Iterator[AuditRecord]:
     for entry, before in _with_before(entries):
         record = as_record(entry, before)
-        number = int(record["id"] or 0)
+        number = int(record.id or 0)
         if wanted.after is not None and number <= wanted.after:
             return
         if wanted.since is not None and parse_timestamp(entry.ts) < wanted.since:
@@ -156,13 +138,13 @@ def _matching(entries: Iterable[AuditEntry], wanted: _Wanted) -> Iterator[dict[s
             yield record
 
 
-def _fits(entry: AuditEntry, record: dict[str, Any], number: int, wanted: _Wanted) -> bool:
+def _fits(entry: AuditEntry, record: AuditRecord, number: int, wanted: _Wanted) -> bool:
     family = wanted.action.removesuffix("*") if wanted.action.endswith(".*") else ""
     return (
         (wanted.before is None or number < wanted.before)
         and (wanted.until is None or parse_timestamp(entry.ts) < wanted.until)
         and (not wanted.source or entry.source == wanted.source)
-        and (not wanted.actor or record["actor"] == wanted.actor)
+        and (not wanted.actor or record.actor == wanted.actor)
         and (not wanted.action or (entry.action.startswith(family) if family else entry.action == wanted.action))
         and (not wanted.query or wanted.query.casefold() in _text_of(record).casefold())
     )
@@ -175,8 +157,8 @@ def _with_before(entries: Iterable[AuditEntry]) -> Iterator[tuple[AuditEntry, Au
             yield entry, before
 
 
-def _text_of(record: dict[str, Any]) -> str:
-    shown = {name: value for name, value in record.items() if name not in {"hash", "prev_hash"}}
+def _text_of(record: AuditRecord) -> str:
+    shown = {name: value for name, value in to_json(record).items() if name not in {"hash", "prev_hash"}}
     return json.dumps(shown, ensure_ascii=False)
 
 
@@ -186,22 +168,23 @@ def _number(name: str, text: str) -> int | None:
     return int(text) if text else None
 
 
-def _answer(request: Request, items: Sequence[dict[str, Any]], document: dict[str, Any]) -> Any:
+def _answer(request: Request, page: AuditPage) -> Any:
     match accepted_type(request, (JSON, NDJSON, CSV)):
         case "application/x-ndjson":
-            return Response("".join(f"{json.dumps(item)}\n" for item in items), media_type=NDJSON)
+            return Response("".join(f"{json.dumps(to_json(item))}\n" for item in page.items), media_type=NDJSON)
         case "text/csv":
-            return Response(_csv(items), media_type=CSV)
+            return Response(_csv(page.items), media_type=CSV)
         case _:
-            return document
+            return page
 
 
-def _csv(items: Sequence[dict[str, Any]]) -> str:
+def _csv(items: Sequence[AuditRecord]) -> str:
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(_COLUMNS)
     for item in items:
         # A spreadsheet interprets text with such a prefix as a formula.
-        cells = ["" if item[name] is None else str(item[name]) for name in _COLUMNS]
+        found = (getattr(item, name) for name in _COLUMNS)
+        cells = ["" if value is None else str(value) for value in found]
         writer.writerow([f"'{cell}" if cell[:1] in {"=", "+", "-", "@", "\t"} else cell for cell in cells])
     return out.getvalue()
