@@ -9,7 +9,7 @@ under `TYPE_CHECKING`.
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from tocsin.channels.conversation import Keyboard
 from tocsin.channels.inbound import InboundMessage
@@ -22,6 +22,7 @@ from tocsin.features.ability_records import (
     SkillInfo,
 )
 from tocsin.features.context import Notice
+from tocsin.features.skill_records import ActivationCheck, SkillRecord
 from tocsin.providers.contract import ChatProvider, ModelTool, Question, WorkLimits, WorkReport
 from tocsin.runs.control import StartRequest
 from tocsin.runs.engine.active_run import ActiveRun
@@ -99,7 +100,7 @@ class RunnableSkills(Protocol):
 class Assistants(Protocol):
     """Assistant skills."""
 
-    async def list(self) -> "Sequence[Mapping[str, Any]]":
+    async def list(self) -> "Sequence[SkillRecord]":
         """Return the records of all skills by name."""
         ...
 
@@ -115,8 +116,8 @@ class Assistants(Protocol):
         """Start a skill and return the run once it is recorded; raises TocsinError if it cannot be started."""
         ...
 
-    async def describe(self, name: str, file: str = "", /) -> Mapping[str, Any]:
-        """Return the `body` of a skill, and `checks`: whether it acts on a file."""
+    async def describe(self, name: str, file: str = "", /) -> "tuple[str | None, Sequence[ActivationCheck]]":
+        """Return the instructions of a skill, and the checks whether it is active for a file."""
         ...
 
 

@@ -1,11 +1,12 @@
 """The records that the interfaces of `abilities.py` accept and return. Listing commands load it, so keep it light."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from tocsin.features.skill_records import SkillFinding
     from tocsin.runs.control import Retry
     from tocsin.runs.model import Line, Run
 
@@ -42,7 +43,7 @@ class AssistantRun:
     """The ended run of an assistant skill, with its findings and its proposed change."""
 
     run: "Run"
-    findings: Sequence[Mapping[str, Any]] = ()
+    findings: "Sequence[SkillFinding]" = ()
     patch: str = ""  # a unified diff; empty if no change is proposed
 
 

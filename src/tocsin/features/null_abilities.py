@@ -8,6 +8,7 @@ from tocsin.features.context import AbilityMissingError
 if TYPE_CHECKING:
     from tocsin.channels.conversation import Keyboard
     from tocsin.features.ability_records import AskedChat, AssistantRequest, RecalledEntry, SkillInfo
+    from tocsin.features.skill_records import ActivationCheck, SkillRecord
     from tocsin.runs.control import StartRequest
 
 
@@ -26,7 +27,7 @@ class NoSkills:
 class NoAssistants:
     """`Assistants` without skills."""
 
-    async def list(self) -> "Sequence[Mapping[str, Any]]":
+    async def list(self) -> "Sequence[SkillRecord]":
         """Return an empty list."""
         return ()
 
@@ -42,9 +43,9 @@ class NoAssistants:
         """Raise AbilityMissingError."""
         await self.run(name, request)
 
-    async def describe(self, name: str, file: str = "", /) -> Mapping[str, Any]:
-        """Return no body and no checks."""
-        return {"body": None, "checks": []}
+    async def describe(self, name: str, file: str = "", /) -> "tuple[None, Sequence[ActivationCheck]]":
+        """Return no instructions and no checks."""
+        return None, ()
 
 
 class NoOperatorChats:

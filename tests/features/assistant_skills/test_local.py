@@ -8,7 +8,7 @@ from tests.facts import mentions
 from tocsin.features.assistant_skills.local.commit_message import ChangedFile, GitChange, message_of, propose_message
 from tocsin.features.assistant_skills.local.dependencies import audit_dependencies
 from tocsin.features.assistant_skills.local.secrets import scan_secrets
-from tocsin.features.assistant_skills.model import Severity
+from tocsin.features.skill_records import Severity
 
 # Put together here, so that no scanner of this repository takes them for real ones.
 AWS = "AK" + "IAQ7XJ3LPWZ5NMBV2R"

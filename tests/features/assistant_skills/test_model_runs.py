@@ -10,6 +10,7 @@ from tests.facts import mentions
 from tests.features.assistant_skills.broken_front_matter import PURPOSE
 from tests.features.assistant_skills.escapes import SECRET, Escape, escapes
 
+from tocsin.core.records.as_json import to_json
 from tocsin.core.watching.ignored_files import IgnoreRules
 from tocsin.features.ability_records import AssistantRequest, AssistantRun
 from tocsin.features.assistant_skills.feature import FEATURE
@@ -17,6 +18,7 @@ from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
 from tocsin.features.assistant_skills.folder.overlay import FolderOverlay, PatchError
 from tocsin.features.assistant_skills.folder.tools import FolderTools
 from tocsin.features.assistant_skills.model import AssistantUnusableError
+from tocsin.features.skill_records import SkillFinding
 from tocsin.runs.model import RunStatus, RunTrigger
 from tocsin.testing.dashboard import open_dashboard
 from tocsin.testing.fakes import FakeClock
@@ -85,7 +87,11 @@ async def test_a_model_reads_the_file_and_reports(opened: Open, model: ChatModel
     model.will_answer(ToolCall("Read", {"path": "a.py"}), {"findings": [FINDING]})
     async with opened() as bench:
         ended = await ran(bench, "code-reviewer", folder)
-    assert (ended.run.status, list(ended.findings), ended.patch) == (RunStatus.SUCCEEDED, [FINDING], "")
+    assert (ended.run.status, to_json(ended.findings, list[SkillFinding]), ended.patch) == (
+        RunStatus.SUCCEEDED,
+        [FINDING],
+        "",
+    )
     first, second = questions(model)
     assert "Review one changed file" in first.body["system"]
     assert "- a.py" in str(first.body["turns"])
@@ -221,7 +227,7 @@ async def test_a_skill_invokes_others_now_later_or_by_a_suggestion_and_cycles_en
         runs = (await bench.app.runs().search()).items
     assert [run.subject_name for run in reversed(runs)] == ["first", "fourth", "second"]
     assert [run.parent_run_id for run in reversed(runs)] == [None, ended.run.id, ended.run.id]
-    assert [each["suggestion"] for each in ended.findings] == ["tocsin skills run third a.py"]
+    assert [each.suggestion for each in ended.findings] == ["tocsin skills run third a.py"]
 
 
 async def test_the_shipped_scanner_of_secrets_shows_no_file_to_the_model(opened: Open, model: ChatModel, folder: Path):
@@ -239,7 +245,7 @@ async def test_what_fixed_rules_found_is_judged_by_the_model(opened: Open, model
         request = AssistantRequest(source="cli", cause=RunTrigger.MANUAL, folder=folder, files=["requirements.txt"])
         ended = await bench.service.runner().run("dependency-auditor", request)
     assert "requests" in str(questions(model)[0].body["turns"])
-    assert ended.findings == []
+    assert ended.findings == ()
 
 
 ESCAPES = [escape.title for escape in escapes(Path("/outside"))]

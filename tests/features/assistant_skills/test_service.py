@@ -15,6 +15,7 @@ from tests.features.assistant_skills.broken_front_matter import file_of
 
 from tocsin.assembly.runs import open_run_control
 from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.records.as_json import to_json
 from tocsin.features.ability_records import AssistantRequest
 from tocsin.features.assistant_skills.feature import FEATURE
 from tocsin.features.assistant_skills.model import UnknownAssistantError
@@ -70,7 +71,7 @@ def test_a_file_of_the_public_convention_loads_and_may_only_read(bench: FeatureB
 
 async def test_a_broken_skill_is_listed_with_its_line_told_by_doctor_and_answers_why(bench: FeatureBench):
     file = put(bench, "reviewer", file_of().replace("priority: high", "priority: urgent"))
-    (record,) = [record for record in await bench.service.documents() if record["name"] == "reviewer"]
+    (record,) = [to_json(record) for record in await bench.service.records() if record.name == "reviewer"]
     assert (record["valid"], record["runnable"], [error["line"] for error in record["errors"]]) == (False, False, [8])
     assert f"{file}:8:11" in next(found.detail for found in await bench.findings() if found.state == "error")
     checks = bench.service.why("reviewer", "a.py")
@@ -102,7 +103,7 @@ def test_the_four_questions_are_answered_each_for_itself(
 async def test_a_run_finds_is_recorded_and_leaves_one_audit_entry_without_paths(bench: FeatureBench, folder: Path):
     ended = await bench.service.runner().run("secret-scanner", asked(folder, "a.py"))
     assert ended.run.status is RunStatus.SUCCEEDED
-    assert [(each["path"], each["line"], each["severity"]) for each in ended.findings] == [("a.py", 1, "critical")]
+    assert [(each.path, each.line, each.severity) for each in ended.findings] == [("a.py", 1, "critical")]
     (entry,) = bench.audit()
     assert (entry.action, entry.metadata["findings"], entry.metadata["run"]) == ("skill.assist", 1, ended.run.id)
     assert "a.py" not in json.dumps(entry.metadata)
@@ -118,7 +119,7 @@ async def test_a_folder_is_looked_at_without_what_git_ignores(bench: FeatureBenc
         (folder / name).write_text(f"KEY = '{AWS}'\n")
     (folder / "link.py").symlink_to("/etc/passwd")
     ended = await bench.service.runner().run("secret-scanner", asked(folder))
-    assert [each["path"] for each in ended.findings] == ["a.py", "keep.log", "sub/c.py"]
+    assert [each.path for each in ended.findings] == ["a.py", "keep.log", "sub/c.py"]
 
 
 async def test_the_files_of_a_run_are_in_one_folder(bench: FeatureBench, folder: Path, tmp_path: Path):
@@ -136,12 +137,12 @@ async def test_a_commit_message_is_proposed_for_what_is_staged_and_for_a_poor_co
     git = ["git", "-C", str(folder), "-c", "user.name=T", "-c", "user.email=t@example.org"]
     subprocess.run([*git, "add", "a.py"], check=True)
     ended = await bench.service.runner().run("git-commit-helper", asked(folder))
-    assert [each["suggestion"] for each in ended.findings] == ["Add a.py"]
+    assert [each.suggestion for each in ended.findings] == ["Add a.py"]
     subprocess.run([*git, "commit", "-q", "-m", "wip"], check=True)
     ended = await bench.service.runner().run("git-commit-helper", asked(folder))
-    assert [each["suggestion"] for each in ended.findings] == ["Add a.py"]
+    assert [each.suggestion for each in ended.findings] == ["Add a.py"]
     subprocess.run([*git, "commit", "-q", "--amend", "-m", "Keep the key of the billing service"], check=True)
-    assert (await bench.service.runner().run("git-commit-helper", asked(folder))).findings == []
+    assert (await bench.service.runner().run("git-commit-helper", asked(folder))).findings == ()
 
 
 @pytest.mark.parametrize("name", ["nope", "../x", "secret-scaner"])

@@ -109,7 +109,7 @@ async def test_a_commit_is_for_the_skill_that_asks_for_commits(bench: FeatureBen
         await eventually(lambda: ("git-commit-helper", ".git/COMMIT_EDITMSG") in acted(ended))
     assert acted(ended).count(("secret-scanner", "a.txt")) == 1, "the commit has the version that was saved"
     (helper,) = [each for each in ended if each.run.subject_name == "git-commit-helper"]
-    assert [finding["suggestion"] for finding in helper.findings] == ["Add a.txt"]
+    assert [finding.suggestion for finding in helper.findings] == ["Add a.txt"]
 
 
 async def test_a_keyword_in_the_message_has_a_skill_look_again(bench: FeatureBench, folder: Path):

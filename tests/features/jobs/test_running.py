@@ -104,8 +104,8 @@ async def test_the_command_has_none_of_our_secrets_and_no_setting_that_leads_git
 async def test_a_skill_looks_at_the_work_tree(tmp_path: Path):
     asked: list[AssistantRequest] = []
 
-    async def list_assistants() -> list[dict[str, object]]:
-        return [{"name": "code-reviewer"}]
+    async def names() -> list[str]:
+        return ["code-reviewer"]
 
     async def run_assistant(name: str, request: AssistantRequest) -> AssistantRun:
         asked.append(request)
@@ -114,7 +114,7 @@ async def test_a_skill_looks_at_the_work_tree(tmp_path: Path):
         jobs = workshop.jobs.context.runs()
         return AssistantRun(replace(await jobs.get(request.parent_run_id or ""), status=RunStatus.SUCCEEDED))
 
-    abilities = {"assistants": SimpleNamespace(list=list_assistants, run=run_assistant)}
+    abilities = {"assistants": SimpleNamespace(names=names, run=run_assistant)}
     async with open_workshop(tmp_path, abilities=abilities) as workshop:
         with pytest.raises(InvalidTaskJobError, match="unknown skill: 'code-reviewr'") as error:
             await workshop.create(skill="code-reviewr")
@@ -142,10 +142,10 @@ async def test_a_skill_that_is_a_program_does_a_job_and_its_end_completes_it(tmp
 
 
 async def test_a_skill_for_the_assistant_needs_a_repository(tmp_path: Path):
-    async def list_assistants() -> list[dict[str, object]]:
-        return [{"name": "code-reviewer"}]
+    async def names() -> list[str]:
+        return ["code-reviewer"]
 
-    async with open_workshop(tmp_path, abilities={"assistants": SimpleNamespace(list=list_assistants)}) as workshop:
+    async with open_workshop(tmp_path, abilities={"assistants": SimpleNamespace(names=names)}) as workshop:
         with pytest.raises(InvalidTaskJobError, match="repository"):
             await workshop.create(skill="code-reviewer", repo="")
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.facts import mentions
 
-from tocsin.features.skills.program import Doubt, doubts_about
+from tocsin.features.skill_records import SkillWarning
+from tocsin.features.skills.program import doubts_about
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def doubts(tmp_path: Path) -> Callable[..., list[tuple[str, str]]]:
         file = tmp_path / "run"
         file.write_text(content, newline="")
         file.chmod(mode)
-        return [tuple(found) for found in doubts_about(tmp_path, command, which, which)]
+        return [(found.detail, found.fix) for found in doubts_about(tmp_path, command, which, which)]
 
     return doubts
 
@@ -41,7 +42,7 @@ def test_a_script_that_is_not_executable_is_told_with_the_chmod(doubts, tmp_path
 def test_a_path_with_a_blank_is_quoted_in_the_chmod(tmp_path: Path):
     (tmp_path / "my run").touch(mode=0o644)
     assert list(doubts_about(tmp_path, "'./my run'", which, which)) == [
-        Doubt("./my run is not executable", f"chmod +x '{tmp_path}/my run'")
+        SkillWarning("./my run is not executable", f"chmod +x '{tmp_path}/my run'")
     ]
 
 

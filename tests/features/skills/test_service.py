@@ -21,6 +21,7 @@ from tests.waiting import LIMITS_S, PATIENCE_S, eventually
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import Level, ResourceLimits, Sandbox
 from tocsin.core.process.starting import SUPERVISES
+from tocsin.core.records.as_json import to_json
 from tocsin.features.skills.model import ExecutionMode, InvalidSkillError, SkillDisabledError, UnknownSkillError
 from tocsin.features.skills.records import record_of
 from tocsin.features.skills.snapshot import MAX_DEPTH, MAX_FILES, digest_of, drop_set_uid
@@ -556,17 +557,17 @@ async def test_lines_are_seen_while_it_runs(workshop: Workshop):
 
 async def test_the_record_of_a_skill_has_its_dependencies_and_its_last_run(workshop: Workshop):
     run = await workshop.run("true", more="dependencies: [cat, no-such]\npermissions: [network]")
-    record = await record_of(workshop.skills, workshop.skills.get("it"))
+    record = to_json(await record_of(workshop.skills, workshop.skills.get("it")))
     assert record == json.loads(json.dumps(record))
-    assert [(d["name"], d["found"]) for d in record["dependencies"]] == [("cat", True), ("no-such", False)]  # type: ignore[attr-defined]
+    assert [(d["name"], d["found"]) for d in record["dependencies"]] == [("cat", True), ("no-such", False)]
     assert (record["kind"], record["runnable"], record["permissions"]) == ("runnable", True, ["network"])
-    assert record["last_run"]["id"] == run.id  # type: ignore[index]
+    assert record["last_run"]["id"] == run.id
     assert record["runs_30d"] == 1
 
 
 async def test_the_record_of_a_broken_skill_has_its_mistakes(workshop: Workshop):
     workshop.put("bad/skill.yaml", "name: bad\ndescription: d\n")
-    record = await record_of(workshop.skills, workshop.skills.get("bad"))
+    record = to_json(await record_of(workshop.skills, workshop.skills.get("bad")))
     assert (record["valid"], record["runnable"], record["last_run"]) == (False, False, None)
     file = str(workshop.folder / "skills/bad/skill.yaml")
     missing = {"file": file, "line": 1, "column": 1, "key": "command", "detail": "key 'command' is missing"}

@@ -73,9 +73,9 @@ async def _skills(app: "App") -> "list[SkillInfo]":
     """Return all skills that can run here: also assistant skills that need a folder, which the working directory is."""
     abilities = app.features.abilities
     found = {
-        each["name"]: SkillInfo(each["name"], each["description"], keywords=tuple(each["trigger_keywords"]))
+        each.name: SkillInfo(each.name, each.description, keywords=tuple(each.trigger_keywords))
         for each in await abilities.assistants.list()
-        if each["usable"]
+        if each.usable
     }
     found |= {skill.name: skill for skill in await abilities.skills.list()}
     return list(found.values())

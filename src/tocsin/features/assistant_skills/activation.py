@@ -3,11 +3,11 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path, PurePath
-from typing import Any
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.path_patterns import compiled_patterns
-from tocsin.features.assistant_skills.model import ActivationCheck, AssistantSkill
+from tocsin.features.assistant_skills.model import AssistantSkill
+from tocsin.features.skill_records import ActivationCheck
 
 WATCHED = "is the file watched?"
 VALID, ENABLED, MATCHES, NOT_EXCLUDED = (
@@ -53,13 +53,11 @@ def unwatched(folders: Sequence[Path], file: Path | None = None) -> tuple[Activa
     return (ActivationCheck(WATCHED, False, reason),)
 
 
-def questions(skill: AssistantSkill, path: str) -> list[dict[str, Any]]:
-    """Return the four questions as records; without a path, those about patterns have no answer."""
+def questions(skill: AssistantSkill, path: str) -> list[ActivationCheck]:
+    """Return the four questions with their answers; without a path, those about patterns have no answer."""
     unasked = {MATCHES, NOT_EXCLUDED} if not path and skill.definition and not skill.errors else set()
     return [
-        {"question": each.question, "ok": None, "reason": "give the path of a file"}
-        if each.question in unasked
-        else each.document()
+        ActivationCheck(each.question, None, "give the path of a file") if each.question in unasked else each
         for each in activation(skill, path or ".")
     ]
 

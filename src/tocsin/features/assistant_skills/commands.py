@@ -6,11 +6,11 @@ from pathlib import Path
 
 from tocsin.features.assistant_skills.activation import activation
 from tocsin.features.assistant_skills.folder.place import place_of
-from tocsin.features.assistant_skills.model import ActivationCheck
 from tocsin.features.assistant_skills.results import SkillResultRecord
 from tocsin.features.assistant_skills.service import AssistantSkills
 from tocsin.features.assistant_skills.settings import SKILLS_WATCH
 from tocsin.features.contract import Commands
+from tocsin.features.skill_records import ActivationCheck
 from tocsin.runs.model import Line
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
@@ -111,8 +111,7 @@ def _why(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     path, checks = program.run(work)
     acts = all(check.ok for check in checks)
     if out.as_json:
-        questions = [check.document() for check in checks]
-        out.document({"name": arguments.name, "file": path, "acts": acts, "checks": questions})
+        out.document({"name": arguments.name, "file": path, "acts": acts, "checks": checks})
     else:
         out.table(("question", "answer", "because"), [_answer(check) for check in checks])
         out.line(f"{arguments.name} {'is active' if acts else 'is not active'} for {path}")

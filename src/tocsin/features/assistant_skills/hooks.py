@@ -1,8 +1,8 @@
 """The assistant skills of a program as the rest of it uses them."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from tocsin.features.assistant_skills.results import SkillResults
 from tocsin.features.assistant_skills.service import AssistantSkills
@@ -13,6 +13,7 @@ from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 
 if TYPE_CHECKING:
     from tocsin.features.ability_records import AssistantRequest, AssistantRun
+    from tocsin.features.skill_records import ActivationCheck, SkillRecord
     from tocsin.runs.engine.active_run import ActiveRun
     from tocsin.runs.model import Run
 
@@ -32,9 +33,9 @@ class ProvidedAssistants:
     def __init__(self, skills: AssistantSkills) -> None:
         self._skills = skills
 
-    async def list(self) -> Sequence[Mapping[str, Any]]:
+    async def list(self) -> "Sequence[SkillRecord]":
         """Return the records of all skills by name."""
-        return await self._skills.documents()
+        return await self._skills.records()
 
     async def names(self) -> Collection[str]:
         """Return the names of all skills, valid or not."""
@@ -48,8 +49,8 @@ class ProvidedAssistants:
         """Start a skill, or return what would be run."""
         return await self._skills.runner().start(name, request, dry_run=dry_run)
 
-    async def describe(self, name: str, file: str = "", /) -> Mapping[str, Any]:
-        """Return the instructions of a skill, and whether it acts on a file."""
+    async def describe(self, name: str, file: str = "", /) -> "tuple[str, Sequence[ActivationCheck]]":
+        """Return the instructions of a skill, and the checks whether it is active for a file."""
         return await asyncio.to_thread(self._skills.describe, name, file)
 
 

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
-from tocsin.features.assistant_skills.model import ChangedText, SkillFinding, finding_of
+from tocsin.features.assistant_skills.model import ChangedText
+from tocsin.features.skill_records import Severity, SkillFinding
 
 KEPT_S = 30 * 86400.0  # as long as runs are
 
@@ -40,7 +41,7 @@ class SkillResults:
 
     async def add(self, result: SkillResultRecord) -> None:
         """Keep the result of a run."""
-        findings = json.dumps([finding.document() for finding in result.findings])
+        findings = json.dumps([asdict(finding) for finding in result.findings])
         facts = (result.run_id, result.skill, result.folder, findings, result.patch)
         row = (*facts, self._clock.now(), result.applied_at, json.dumps([asdict(each) for each in result.changes]))
 
@@ -65,7 +66,9 @@ class SkillResults:
                 hint="the run prints its ID; results are kept for 30 days",
             )
         row = found[0]
-        findings = tuple(finding_of(each) for each in json.loads(row["findings"]))
+        findings = tuple(
+            SkillFinding(**each | {"severity": Severity(each["severity"])}) for each in json.loads(row["findings"])
+        )
         changes = tuple(ChangedText(**each) for each in json.loads(row["changes"]))
         facts = (row["run_id"], row["skill"], row["folder"])
         return SkillResultRecord(*facts, findings, row["patch"], changes, row["applied_at"])

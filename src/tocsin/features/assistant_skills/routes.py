@@ -1,12 +1,13 @@
 """The operation on what a run of an assistant skill proposed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from tocsin.core.records.marks import Time
-from tocsin.core.time.timestamps import timestamp
 from tocsin.features.assistant_skills.service import AssistantSkills
 from tocsin.features.hooks import OperationsOf
+from tocsin.features.skill_records import SkillFinding
 from tocsin.rest.bodies import FLAG, RequestBody
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.operations import Operations, operation
@@ -26,7 +27,7 @@ class AppliedPatch:
     run_id: str
     skill: str
     folder: str
-    findings: list[dict[str, Any]]
+    findings: Sequence[SkillFinding]
     patch: Annotated[str, "The changes as a unified diff."]
     written: Annotated[list[str], "Files that were written."]
     applied_at: Time | None
@@ -53,15 +54,15 @@ class AssistantRoutes:
         if not shown:
             await self._skills.runner().apply(run_id, source=caller.source)
         found = await self._skills.results.get(run_id)
-        return {
-            "run_id": found.run_id,
-            "skill": found.skill,
-            "folder": found.folder,
-            "findings": [finding.document() for finding in found.findings],
-            "patch": found.patch,
-            "written": [] if shown else [change.path for change in found.changes],
-            "applied_at": timestamp(found.applied_at),
-        }
+        return AppliedPatch(
+            run_id=found.run_id,
+            skill=found.skill,
+            folder=found.folder,
+            findings=found.findings,
+            patch=found.patch,
+            written=[] if shown else [change.path for change in found.changes],
+            applied_at=found.applied_at,
+        )
 
 
 def assistant_operations(skills: AssistantSkills) -> Operations:

@@ -1,17 +1,16 @@
 """Assistant skills: which there are, which act on a file, and what runs them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tocsin.core.config.variables import CHAT_PROVIDER
 from tocsin.core.lazy import Lazy
-from tocsin.core.records.as_json import to_json
 from tocsin.features.assistant_skills.activation import activation, acts_on, path_below, questions, unwatched
-from tocsin.features.assistant_skills.model import WITHOUT_MODEL, ActivationCheck, AssistantSkill
+from tocsin.features.assistant_skills.model import WITHOUT_MODEL, AssistantSkill
 from tocsin.features.assistant_skills.settings import SKILLS_WATCH
 from tocsin.features.context import FeatureContext
-from tocsin.runs.model import RunSummary
+from tocsin.features.skill_records import ActivationCheck, SkillRecord
 
 # Lazy: listing skills does not need their execution.
 if TYPE_CHECKING:
@@ -52,17 +51,16 @@ class AssistantSkills:
         """Return the names of all skills, valid or not."""
         return self._folders.names()
 
-    async def documents(self) -> Sequence[Mapping[str, Any]]:
+    async def records(self) -> Sequence[SkillRecord]:
         """Return the records of all skills by name."""
         runs, records = self.context.runs(), []
         for skill in sorted(self.list(), key=lambda skill: skill.name):
             last = await runs.search("skill", skill.name, limit=1)
             count = await runs.count_recent("skill", skill.name, MONTH_S)
-            last_run = to_json(last.items[0], RunSummary) if last.items else None
             usable = self.can_run(skill)
             at_hand = usable and bool(self.context.settings[SKILLS_WATCH])
-            more = {"usable": usable, "at_hand": at_hand, "last_run": last_run, "runs_30d": count}
-            records.append(skill.document() | more)
+            last_run = last.items[0] if last.items else None
+            records.append(skill.record(usable=usable, at_hand=at_hand, last_run=last_run, runs_30d=count))
         return records
 
     def why(self, name: str, path: str) -> tuple[ActivationCheck, ...]:
@@ -73,12 +71,11 @@ class AssistantSkills:
         """Return why no service looks at a file, or at any; empty where one does."""
         return unwatched(self.context.settings[SKILLS_WATCH], file)
 
-    def describe(self, name: str, file: str = "") -> Mapping[str, Any]:
+    def describe(self, name: str, file: str = "") -> tuple[str, Sequence[ActivationCheck]]:
         """Return the instructions of a skill, and the questions; without a file, two of the four have no answer."""
         skill = self.get(name)
         path = path_below(self.context.settings[SKILLS_WATCH], file) if file else ""
-        cause = [check.document() for check in self.unwatched()]
-        return {"body": skill.body, "checks": cause + questions(skill, path)}
+        return skill.body, [*self.unwatched(), *questions(skill, path)]
 
     def which(self, path: str) -> tuple[AssistantSkill, ...]:
         """Return the skills that act on a file, in their order."""

@@ -129,7 +129,7 @@ class TaskExecution:
 
 async def assistant_skills(context: FeatureContext) -> frozenset[str]:
     """Return the names of the skills that look at a work tree; the others are programs."""
-    return frozenset(str(record["name"]) for record in await context.abilities.assistants.list())
+    return frozenset(await context.abilities.assistants.names())
 
 
 async def place_of(

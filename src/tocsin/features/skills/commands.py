@@ -3,13 +3,14 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tocsin.core.process.sandbox import State
 from tocsin.core.records.as_json import to_json
 from tocsin.core.text.strings import number_of
 from tocsin.features.ability_records import AssistantRequest, AssistantRun
 from tocsin.features.contract import Commands
+from tocsin.features.skill_records import Severity, SkillDetail, SkillProblemRecord, SkillRecord
 from tocsin.features.skills.model import (
     INSTRUCTIONS,
     MANIFEST,
@@ -90,14 +91,14 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
-    found = _documents(program)
+    found = _records(program)
     if out.as_json:
         out.document(found)
     else:
         out.table(("name", "kind", "state", "description"), [_row(skill) for skill in found])
         for skill in found:
             _tell_mistakes(skill, out)
-        if all(skill["built_in"] for skill in found):
+        if all(skill.built_in for skill in found):
             out.note(
                 "no skills of your own exist; put a folder with skill.yaml or SKILL.md into the folder skills of "
                 "the data directory"
@@ -105,12 +106,12 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     return DONE
 
 
-def _documents(program: Program, path: str | None = None) -> list[dict[str, Any]]:
-    async def work(skills: Skills) -> list[dict[str, Any]]:
+def _records(program: Program, path: str | None = None) -> list[SkillRecord]:
+    async def work(skills: Skills) -> list[SkillRecord]:
         every = await all_records(skills)
         if path is None:
             return every
-        named = [record for record in every if record["name"] == path]
+        named = [record for record in every if record.name == path]
         return named or [await record_of(skills, skill) for skill in _read(skills, path)]
 
     return program.run(work)
@@ -133,45 +134,47 @@ def _read(skills: Skills, path: str) -> Sequence[Skill]:
 
 
 def _lint(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    found = _documents(program, arguments.path)
-    errors, warnings, hints = (sum(len(skill[kind]) for skill in found) for kind in ("errors", "warnings", "hints"))
+    found = _records(program, arguments.path)
+    errors, warnings, hints = (
+        sum(len(getattr(skill, kind)) for skill in found) for kind in ("errors", "warnings", "hints")
+    )
     if out.as_json:
         out.document(found)
         return FAILED if errors else DONE
     for skill in found:
         _tell_mistakes(skill, out)
-        for hint in skill["hints"]:
+        for hint in skill.hints:
             out.line(f"hint: {_place(hint)}")
     counts = ((errors, "error"), (warnings, "warning"), (hints, "hint"))
     out.line(f"{number_of(len(found), 'skill')}: {', '.join(number_of(*count) for count in counts)}")
     return FAILED if errors else DONE
 
 
-def _row(skill: dict[str, Any]) -> tuple[str, ...]:
-    lacking = [dependency["name"] for dependency in skill["dependencies"] if not dependency["found"]]
-    state = f"missing: {', '.join(lacking)}" if lacking else "warning" if skill["warnings"] else "ok"
-    state = state if skill["enabled"] else "off"
-    return skill["name"], skill["kind"], state if skill["valid"] else "error", skill["description"]
+def _row(skill: SkillRecord) -> tuple[str, ...]:
+    state = f"missing: {', '.join(skill.missing)}" if skill.missing else "warning" if skill.warnings else "ok"
+    state = state if skill.enabled else "off"
+    return skill.name, skill.kind, state if skill.valid else "error", skill.description
 
 
-def _tell_mistakes(skill: dict[str, Any], out: Console) -> None:
-    for error in skill["errors"]:
+def _tell_mistakes(skill: SkillRecord, out: Console) -> None:
+    for error in skill.errors:
         out.error(_place(error), "fix this skill; the other skills are not affected")
-    for warning in skill["warnings"]:
-        out.error(f"{skill['name']}: {warning['detail']}", warning["fix"])
+    for warning in skill.warnings:
+        out.error(f"{skill.name}: {warning.detail}", warning.fix)
 
 
-def _place(problem: dict[str, Any]) -> str:
-    is_named = f"'{problem['key']}'" in problem["detail"]
-    key = f"{problem['key']}: " if problem["key"] and not is_named else ""
-    return f"{problem['file']}:{problem['line']}:{problem['column']}: {key}{problem['detail']}"
+def _place(problem: SkillProblemRecord) -> str:
+    is_named = f"'{problem.key}'" in problem.detail
+    key = f"{problem.key}: " if problem.key and not is_named else ""
+    return f"{problem.file}:{problem.line}:{problem.column}: {key}{problem.detail}"
 
 
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(skills: Skills) -> tuple[dict[str, Any], State]:
+    async def work(skills: Skills) -> tuple[SkillDetail, State]:
         return await detail_of(skills, readable(arguments.name)), await skills.sandbox_state()
 
-    skill, state = program.run(work)
+    detail, state = program.run(work)
+    skill = to_json(detail)
     confined = {"level": str(state.level), "reason": state.reason}
     if out.as_json:
         out.document({**skill, "sandbox": confined})
@@ -188,7 +191,7 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     }
     rows = {name: ", ".join(value) if isinstance(value, list | tuple) else str(value) for name, value in shown.items()}
     out.table(("field", "value"), list(rows.items()))
-    _tell_mistakes(skill, out)
+    _tell_mistakes(detail, out)
     return DONE
 
 
@@ -221,7 +224,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         out.document({**to_json(run), **found})
     elif not run.ok:
         out.error(f"{run.subject_name}: {run.status}: {run.reason}")
-    found_some = isinstance(ended, AssistantRun) and any(each["severity"] != "info" for each in ended.findings)
+    found_some = isinstance(ended, AssistantRun) and any(each.severity is not Severity.INFO for each in ended.findings)
     return FAILED if not run.ok or (arguments.exit_code and found_some) else DONE
 
 

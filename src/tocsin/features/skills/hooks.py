@@ -13,7 +13,7 @@ from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, 
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.skills.feature import SKILL_HOME_MIB
 from tocsin.features.skills.model import ExecutionMode
-from tocsin.features.skills.records import all_records, hindrance_of
+from tocsin.features.skills.records import all_records
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
@@ -56,14 +56,20 @@ class ProvidedSkills:
     async def list(self, *, every: bool = False) -> "Sequence[SkillInfo]":
         """Return the skills that can be run; with `every`, all of them."""
         if every:
-            return [_info(record, hindrance_of(record)) for record in await all_records(self._skills)]
+            return [
+                _info(record.name, record.description, record.trigger_keywords, record.hindrance)
+                for record in await all_records(self._skills)
+            ]
         assistants = await self._skills.abilities.assistants.list()
-        found = {record["name"]: _info(record) for record in assistants if record["at_hand"]}
+        found = {
+            record.name: _info(record.name, record.description, record.trigger_keywords)
+            for record in assistants
+            if record.at_hand
+        }
         for skill in self._skills.list():
             if skill.runnable:
                 keywords = skill.definition.trigger_keywords if skill.definition else ()
-                own = {"name": skill.name, "description": skill.description, "trigger_keywords": keywords}
-                found[skill.name] = _info(own)
+                found[skill.name] = _info(skill.name, skill.description, keywords)
         return [found[name] for name in sorted(found)]
 
     async def run(  # noqa: PLR0913  # each is a fact about the run
@@ -112,10 +118,10 @@ def _for_assistant(**fields: Any) -> "AssistantRequest":
     return AssistantRequest(**fields)
 
 
-def _info(record: Mapping[str, Any], reason: str = "") -> "SkillInfo":
+def _info(name: str, description: str, keywords: Sequence[str], reason: str = "") -> "SkillInfo":
     from tocsin.features.ability_records import SkillInfo
 
-    return SkillInfo(record["name"], record["description"], reason, tuple(record["trigger_keywords"]))
+    return SkillInfo(name, description, reason, tuple(keywords))
 
 
 async def start_skill(skills: Skills, name: str, asked: "StartRequest") -> ActiveRun:

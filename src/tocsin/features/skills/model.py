@@ -11,6 +11,7 @@ from tocsin.core.reading.fields import ChoiceType, Field, IntegerType, ListType,
 from tocsin.core.reading.front_matter import SkillDefinition
 from tocsin.core.reading.value import shorten
 from tocsin.core.reading.yaml_node import Node, YamlIssue
+from tocsin.features.skill_records import Kind
 
 MANIFEST, INSTRUCTIONS = "skill.yaml", "SKILL.md"
 MAX_TIMEOUT_S = 300
@@ -46,13 +47,6 @@ class DependencyMissingError(TocsinError):
         self.missing = tuple(missing)
 
 
-class Kind(StrEnum):
-    """Kind of a skill."""
-
-    ASSISTANT = "assistant"  # instructions that a model reads
-    RUNNABLE = "runnable"  # a program
-
-
 class ExecutionMode(StrEnum):
     """Execution mode of a skill."""
 
@@ -78,19 +72,6 @@ class Manifest:
     dependencies: tuple[str, ...] = ()
     timeout_s: int = MAX_TIMEOUT_S
     vault: tuple[str, ...] | None = None  # the secrets it gets with the permission `vault`; None is all of them
-
-
-@dataclass(frozen=True, slots=True)
-class Dependency:
-    """A program that a skill needs, and where it was found; an empty path is nowhere."""
-
-    name: str
-    path: str
-
-    @property
-    def found(self) -> bool:
-        """Whether it is there."""
-        return bool(self.path)
 
 
 @dataclass(frozen=True, slots=True)

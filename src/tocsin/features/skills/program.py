@@ -4,7 +4,8 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+
+from tocsin.features.skill_records import SkillWarning
 
 Find = Callable[[str], str]  # the path of a program, empty where it is not found
 
@@ -25,14 +26,7 @@ _CORRECT = "correct `command` in skill.yaml"
 _FIRST_LINE = 256  # bytes; Linux reads as many
 
 
-class Doubt(NamedTuple):
-    """What would keep a skill from running, and what to do about it."""
-
-    detail: str
-    fix: str
-
-
-def doubts_about(folder: Path, command: str, find: Find, find_confined: Find) -> Iterator[Doubt]:
+def doubts_about(folder: Path, command: str, find: Find, find_confined: Find) -> Iterator[SkillWarning]:
     """Yield what is wrong with the first program of a command line that starts in `folder`.
 
     `find` looks as an ordinary run would, `find_confined` as a sandboxed one. What only the shell can know, such as
@@ -48,7 +42,7 @@ def doubts_about(folder: Path, command: str, find: Find, find_confined: Find) ->
     yield from _look_for(word, find, find_confined)
     script = _script(words) if _INTERPRETERS.fullmatch(word) else ""
     if script and not (folder / script).exists():
-        yield Doubt(f"file not found: {script}", f"put it into {folder}, or {_CORRECT}")
+        yield SkillWarning(f"file not found: {script}", f"put it into {folder}, or {_CORRECT}")
     elif script and _SHELLS.fullmatch(word):
         yield from _look_at_line_end(folder / script, script)
 
@@ -71,27 +65,27 @@ def _script(words: list[str]) -> str:
     return rest[0] if rest and not rest[0].startswith("-") else ""
 
 
-def _look_for(program: str, find: Find, find_confined: Find) -> Iterator[Doubt]:
+def _look_for(program: str, find: Find, find_confined: Find) -> Iterator[SkillWarning]:
     if not find(program):
-        yield Doubt(f"program not found: {program}", f"install it, or {_CORRECT}")
+        yield SkillWarning(f"program not found: {program}", f"install it, or {_CORRECT}")
     elif not find_confined(program):
         detail = f"program {program} is not available in the sandbox"
-        yield Doubt(detail, f"install {program} into a system directory")
+        yield SkillWarning(detail, f"install {program} into a system directory")
 
 
-def _look_at_file(folder: Path, name: str, find: Find, find_confined: Find) -> Iterator[Doubt]:
+def _look_at_file(folder: Path, name: str, find: Find, find_confined: Find) -> Iterator[SkillWarning]:
     path = folder / name
     if not path.exists():
-        yield Doubt(f"file not found: {name}", f"create it, or {_CORRECT}")
+        yield SkillWarning(f"file not found: {name}", f"create it, or {_CORRECT}")
     elif path.is_dir():
-        yield Doubt(f"{name} is a folder", _CORRECT)
+        yield SkillWarning(f"{name} is a folder", _CORRECT)
     elif not find(str(path)):
-        yield Doubt(f"{name} is not executable", f"chmod +x {shlex.quote(str(path))}")
+        yield SkillWarning(f"{name} is not executable", f"chmod +x {shlex.quote(str(path))}")
     else:
         yield from _look_at_shebang(path, name, find, find_confined)
 
 
-def _look_at_shebang(path: Path, name: str, find: Find, find_confined: Find) -> Iterator[Doubt]:
+def _look_at_shebang(path: Path, name: str, find: Find, find_confined: Find) -> Iterator[SkillWarning]:
     line = _beginning(path)
     if not line.startswith(b"#!"):
         return
@@ -103,16 +97,16 @@ def _look_at_shebang(path: Path, name: str, find: Find, find_confined: Find) -> 
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     if words and not find(words[0]):
         detail = f"the interpreter of {name} was not found: {words[0]}"
-        yield Doubt(detail, f"install it, or correct the first line of {name}")
+        yield SkillWarning(detail, f"install it, or correct the first line of {name}")
     elif words and not find_confined(words[0]):
         detail = f"the interpreter of {name} is not available in the sandbox: {words[0]}"
-        yield Doubt(detail, f"install it into a system directory, or correct the first line of {name}")
+        yield SkillWarning(detail, f"install it into a system directory, or correct the first line of {name}")
 
 
-def _look_at_line_end(path: Path, name: str) -> Iterator[Doubt]:
+def _look_at_line_end(path: Path, name: str) -> Iterator[SkillWarning]:
     if _beginning(path).endswith(b"\r"):
         detail = f"{name} has Windows line endings: its first line ends with CR LF"
-        yield Doubt(detail, rf"sed -i 's/\r$//' {shlex.quote(str(path))}")
+        yield SkillWarning(detail, rf"sed -i 's/\r$//' {shlex.quote(str(path))}")
 
 
 def _beginning(path: Path) -> bytes:

@@ -12,15 +12,14 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import SYSTEM_PATH, Sandbox, SandboxPolicy, State
 from tocsin.core.tasks import to_the_end
 from tocsin.core.text.shell import shell_argv
+from tocsin.features.skill_records import Dependency, Kind, SkillWarning
 from tocsin.features.skills.home import SkillHome
 from tocsin.features.skills.model import (
     INSTRUCTIONS,
     MANIFEST,
     MAX_TIMEOUT_S,
-    Dependency,
     ExecutionMode,
     InvalidSkillError,
-    Kind,
     Manifest,
     Permission,
     Skill,
@@ -29,7 +28,7 @@ from tocsin.features.skills.model import (
     is_assistant_run,
     kept_call,
 )
-from tocsin.features.skills.program import Doubt, doubts_about
+from tocsin.features.skills.program import doubts_about
 from tocsin.features.skills.snapshot import Snapshot, Workplace, digest_of
 from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.control import Retry, as_retry
@@ -151,7 +150,7 @@ class Skills:
         state = await self._sandbox.state() if mode is ExecutionMode.SANDBOXED and names else None
         return tuple(Dependency(name, self._where(name, path, state)) for name in names)
 
-    async def doubts(self, skill: Skill) -> tuple[Doubt, ...]:
+    async def doubts(self, skill: Skill) -> tuple[SkillWarning, ...]:
         """Return what would keep the program of a valid skill from starting; dependencies are not looked at."""
         if not skill.runnable or skill.manifest is None:
             return ()

@@ -11,10 +11,10 @@ from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import TOP, YamlError, YamlIssue
 from tocsin.core.storage.files import read_limited, refuse_others
+from tocsin.features.skill_records import Kind
 from tocsin.features.skills.model import (
     INSTRUCTIONS,
     MANIFEST,
-    Kind,
     Manifest,
     Skill,
     SkillProblem,

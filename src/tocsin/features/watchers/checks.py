@@ -79,7 +79,7 @@ async def _check_actions(watchers: Watchers, rules: Sequence[WatcherRule]) -> As
     abilities, known = watchers.context.abilities, dict[WatcherAction, list[str]]()
     actions = {rule.action for rule in rules}
     if WatcherAction.SKILL in actions:
-        assistants = [str(skill["name"]) for skill in await abilities.assistants.list()]
+        assistants = await abilities.assistants.names()
         known[WatcherAction.SKILL] = sorted({*(skill.name for skill in await abilities.skills.list()), *assistants})
     if WatcherAction.WORKFLOW in actions:
         known[WatcherAction.WORKFLOW] = list(await abilities.run_starter.subjects("workflow") or ())

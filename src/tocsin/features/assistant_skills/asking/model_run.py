@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.core.reading.front_matter import Invocation
-from tocsin.features.assistant_skills.model import AssistantSkill, Severity, SkillFinding
+from tocsin.features.assistant_skills.model import AssistantSkill
+from tocsin.features.skill_records import Severity, SkillFinding
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -13,9 +13,10 @@ from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
 from tocsin.features.assistant_skills.folder.overlay import FolderOverlay
 from tocsin.features.assistant_skills.folder.place import MAX_FILES, SkillPlace, files_for
 from tocsin.features.assistant_skills.folder.tools import FolderTools
-from tocsin.features.assistant_skills.model import AssistantSkill, AssistantUnusableError, SkillFinding, SkillOutput
+from tocsin.features.assistant_skills.model import AssistantSkill, AssistantUnusableError, SkillOutput
 from tocsin.features.assistant_skills.settings import SKILLS_CALLS_PER_HOUR
 from tocsin.features.context import FeatureContext
+from tocsin.features.skill_records import SkillFinding
 from tocsin.providers.contract import ProviderError, Question, Turn, WorkLimits
 
 LIMITS = WorkLimits()

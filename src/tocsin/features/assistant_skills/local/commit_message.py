@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from tocsin.features.assistant_skills.model import Severity, SkillFinding
+from tocsin.features.skill_records import Severity, SkillFinding
 
 MAX_SUBJECT = 72
 MESSAGE_FILE = ".git/COMMIT_EDITMSG"

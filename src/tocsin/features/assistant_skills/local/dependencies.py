@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
-from tocsin.features.assistant_skills.model import Severity, SkillFinding
+from tocsin.features.skill_records import Severity, SkillFinding
 
 # Reads another file of the folder, `None` where there is none.
 ReadOther = Callable[[str], bytes | None]

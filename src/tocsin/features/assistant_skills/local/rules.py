@@ -8,7 +8,8 @@ from tocsin.features.assistant_skills.folder.place import MAX_FILES, files_for
 from tocsin.features.assistant_skills.local.commit_message import GitChange, propose_message
 from tocsin.features.assistant_skills.local.dependencies import audit_dependencies
 from tocsin.features.assistant_skills.local.secrets import scan_secrets
-from tocsin.features.assistant_skills.model import DEPENDENCIES, AssistantSkill, SkillFinding, SkillOutput
+from tocsin.features.assistant_skills.model import DEPENDENCIES, AssistantSkill, SkillOutput
+from tocsin.features.skill_records import SkillFinding
 
 _Scan = Callable[[ConfinedFolder, str], list[SkillFinding]]
 

@@ -7,7 +7,7 @@ from math import log2
 from pathlib import Path
 from typing import NamedTuple
 
-from tocsin.features.assistant_skills.model import Severity, SkillFinding
+from tocsin.features.skill_records import Severity, SkillFinding
 
 MAX_LINE = 4000  # of a longer line the rest is data
 _SHOWN = 4

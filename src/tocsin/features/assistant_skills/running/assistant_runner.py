@@ -31,8 +31,6 @@ from tocsin.features.assistant_skills.model import (
     AssistantSkill,
     AssistantUnusableError,
     NoModelError,
-    Severity,
-    SkillFinding,
     SkillOutput,
 )
 from tocsin.features.assistant_skills.results import SkillResultRecord
@@ -40,6 +38,7 @@ from tocsin.features.assistant_skills.running.retrying import as_before, kept_of
 from tocsin.features.assistant_skills.settings import SKILLS_AUTO_APPLY, SKILLS_WATCH
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
+from tocsin.features.skill_records import Severity, SkillFinding
 from tocsin.providers.chat import HOW_TO_CONFIGURE
 from tocsin.runs.control import as_retry
 from tocsin.runs.document import audit_facts, writes_own_entry
@@ -127,7 +126,7 @@ class AssistantRunner:
         run = await self._context.runs().execute(look.order, look.work, watch=request.watch)
         found = look.found()
         await self._invoke(look.invoked(), _of_invoked(request, run), look.place, look.chain)
-        return AssistantRun(run, [finding.document() for finding in found.findings], found.patch)
+        return AssistantRun(run, found.findings, found.patch)
 
     async def start(self, name: str, request: AssistantRequest, *, dry_run: bool = False) -> ActiveRun | Run:
         """Start a skill and return at once; what it invokes follows its end. Raises like `run`.

@@ -6,9 +6,10 @@ from fastapi import Query, Request
 from fastapi.responses import JSONResponse
 
 from tocsin.core.records.as_json import to_json
-from tocsin.features.skills.model import DependencyMissingError, Kind
+from tocsin.features.skill_records import Kind, SkillDetail, SkillRecord
+from tocsin.features.skills.model import DependencyMissingError
 from tocsin.features.skills.records import all_records, detail_of
-from tocsin.features.skills.routes.models import RunSkillNow, SkillDetail, SkillRecord
+from tocsin.features.skills.routes.models import RunSkillNow
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.work import begin
 from tocsin.rest.callers import CallerOf, find_trigger
@@ -37,11 +38,11 @@ class SkillRoutes:
         found = [
             record
             for record in await all_records(self._skills)
-            if any(q.casefold() in record[name].casefold() for name in ("name", "description"))
-            and kind in {None, Kind(record["kind"])}
-            and enabled in {None, record["enabled"]}
+            if any(q.casefold() in text.casefold() for text in (record.name, record.description))
+            and kind in {None, record.kind}
+            and enabled in {None, record.enabled}
         ]
-        page, following = paging.cut(found, lambda record: str(record["name"]))
+        page, following = paging.cut(found, lambda record: record.name)
         return paging.page(page, following, len(found))
 
     @operation("GET", "/api/skills/{name}", problems=("not-found", "validation-failed"), answer=SkillDetail)

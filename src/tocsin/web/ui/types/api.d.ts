@@ -12,7 +12,7 @@ export interface AppliedPatch {
   run_id: string;
   skill: string;
   folder: string;
-  findings: Record<string, unknown>[];
+  findings: SkillFinding[];
   patch: string;
   written: string[];
   applied_at: string | null;
@@ -1440,6 +1440,8 @@ export interface SettingsOverview {
   storage: StorageRecord;
   values: SettingRecord[];
 }
+/** How bad a finding is. */
+export type Severity = "critical" | "error" | "warning" | "info";
 /** User name and password. */
 export interface SignInBody {
   username: string;
@@ -1453,11 +1455,6 @@ export interface SignedIn {
 }
 /** Skill with its instructions and activation checks. */
 export interface SkillDetail {
-  name: string;
-  kind: Kind;
-  description: string;
-  enabled: boolean;
-  active_reason: string;
   priority: string | null;
   model: string | null;
   tools: string[];
@@ -1465,14 +1462,18 @@ export interface SkillDetail {
   file_patterns: string[];
   exclude_patterns: string[];
   coordination: Record<string, unknown> | null;
-  permissions: string[];
   vault: string[] | null;
+  usable: boolean | null;
+  at_hand: boolean | null;
+  name: string;
+  kind: Kind;
+  description: string;
+  enabled: boolean;
+  permissions: string[];
   dependencies: DependencyRecord[];
   command: string | null;
   timeout_seconds: number | null;
   runnable: boolean;
-  usable: boolean | null;
-  at_hand: boolean | null;
   valid: boolean;
   errors: SkillProblemRecord[];
   warnings: SkillWarning[];
@@ -1482,8 +1483,17 @@ export interface SkillDetail {
   file: string;
   last_run: RunSummary | null;
   runs_30d: number;
+  active_reason: string;
   body: string | null;
   checks: ActivationRecord[];
+}
+/** Something that a skill found; a line of 0 is the whole file. */
+export interface SkillFinding {
+  path: string;
+  line: number;
+  severity: Severity;
+  message: string;
+  suggestion: string;
 }
 /** Error or hint in a file of a skill. */
 export interface SkillProblemRecord {
@@ -1495,11 +1505,6 @@ export interface SkillProblemRecord {
 }
 /** Runnable skill or assistant skill. */
 export interface SkillRecord {
-  name: string;
-  kind: Kind;
-  description: string;
-  enabled: boolean;
-  active_reason: string;
   priority: string | null;
   model: string | null;
   tools: string[];
@@ -1507,14 +1512,18 @@ export interface SkillRecord {
   file_patterns: string[];
   exclude_patterns: string[];
   coordination: Record<string, unknown> | null;
-  permissions: string[];
   vault: string[] | null;
+  usable: boolean | null;
+  at_hand: boolean | null;
+  name: string;
+  kind: Kind;
+  description: string;
+  enabled: boolean;
+  permissions: string[];
   dependencies: DependencyRecord[];
   command: string | null;
   timeout_seconds: number | null;
   runnable: boolean;
-  usable: boolean | null;
-  at_hand: boolean | null;
   valid: boolean;
   errors: SkillProblemRecord[];
   warnings: SkillWarning[];
@@ -1524,6 +1533,7 @@ export interface SkillRecord {
   file: string;
   last_run: RunSummary | null;
   runs_30d: number;
+  active_reason: string;
 }
 /** Problem that prevents the program of a skill from starting. */
 export interface SkillWarning {
