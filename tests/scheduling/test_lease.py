@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tocsin.core.storage.database import Database
-from tocsin.scheduling.lease import BEAT_S, SILENCE_S, Lease, LeaseLostError
-from tocsin.scheduling.schema import MIGRATIONS
+from tocsin.scheduling.lease import BEAT_S, MIGRATIONS, SILENCE_S, Lease, LeaseLostError
 from tocsin.testing.fakes import FakeClock
 
 

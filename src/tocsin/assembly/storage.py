@@ -28,7 +28,7 @@ from tocsin.messaging.inbound import schema as inbox_schema
 from tocsin.messaging.outbound import idempotency
 from tocsin.messaging.outbound.idempotency import SqliteKeys
 from tocsin.runs.sqlite import schema as runs_schema
-from tocsin.scheduling import schema as scheduling_schema
+from tocsin.scheduling import lease
 from tocsin.web.access import schema as access_schema
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
         "inbox": inbox_schema.MIGRATIONS,
         "presence": beats.MIGRATIONS,
         "runs": runs_schema.MIGRATIONS,
-        "scheduling": scheduling_schema.MIGRATIONS,
+        "scheduling": lease.MIGRATIONS,
         "web_access": access_schema.MIGRATIONS,
         **bot_schema.SCHEMAS,
         **{component: scripts for feature in features for component, scripts in feature.tables.items()},

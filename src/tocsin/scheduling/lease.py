@@ -20,6 +20,17 @@ SILENCE_S = 7.0  # with a check every LOOK_S, a takeover takes less than 10 s
 LOOK_S = 1.0
 MOVE_RUNS = "move-runs"  # the lease for moving runs to Redis, which is not one of the scheduler
 
+# Never edit a released migration; add a new one.
+MIGRATIONS = (
+    """
+    CREATE TABLE leases (
+        name TEXT PRIMARY KEY,
+        holder TEXT NOT NULL,
+        token INTEGER NOT NULL,
+        beat INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    """,
+)
 _TAKE = """
     INSERT INTO leases VALUES (:name, :holder, 1, 0)
     ON CONFLICT (name) DO UPDATE SET holder = :holder, token = token + 1, beat = 0

@@ -1,23 +1,42 @@
 """The operations on skills."""
 
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import Query, Request
 from fastapi.responses import JSONResponse
 
+from tocsin.core.reading.fields import ChoiceType, IntegerType, ListType, TextType
+from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
+from tocsin.features.hooks import OperationsOf
 from tocsin.features.skill_records import Kind, SkillDetail, SkillRecord
-from tocsin.features.skills.model import DependencyMissingError
+from tocsin.features.skills.model import MAX_TIMEOUT_S, DependencyMissingError, ExecutionMode
 from tocsin.features.skills.records import all_records, detail_of
-from tocsin.features.skills.routes.models import RunSkillNow
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.work import begin
+from tocsin.rest.bodies import FLAG, RequestBody
 from tocsin.rest.callers import CallerOf, find_trigger
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.problems import HttpProblemError
 from tocsin.runs.model import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSkillNow(RequestBody):
+    """Options for running a skill."""
+
+    args: Annotated[
+        list[str], Written(ListType(TextType(), max_items=1000)), "For an assistant skill: files and folders."
+    ] = field(default_factory=list)
+    input: Annotated[str, Written(TextType(blank=True)), "Standard input; for an assistant skill, the task."] = ""
+    mode: Annotated[ExecutionMode, Written(ChoiceType(tuple(ExecutionMode)))] = ExecutionMode.SANDBOXED
+    timeout_seconds: Annotated[
+        int | None, Written(IntegerType(1, MAX_TIMEOUT_S), nullable=True), "Time limit, at most the skill's own."
+    ] = None
+    dry_run: Annotated[bool, FLAG, "Only report what would run."] = False
 
 
 class SkillRoutes:
@@ -89,3 +108,6 @@ class SkillRoutes:
 def skill_operations(skills: Skills) -> Operations:
     """Return the operations."""
     return Operations("skills", SkillRoutes(skills))
+
+
+OPERATIONS: OperationsOf[Skills] = skill_operations
