@@ -44,7 +44,7 @@ DESCRIPTIONS = {
     "run": "run a skill: /run name input",
     "runs": "list the latest runs",
     "mode": "switch between chat and skill mode",
-    "history": "show the notes about this chat",
+    "history": "show the messages that the chat model remembers",
     "reset": "delete the history of this chat",
     "cancel": "cancel running work",
 }

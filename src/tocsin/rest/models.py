@@ -42,7 +42,7 @@ class Problem(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    type: str = Field(description="Problem document (RFC 9457).")
+    type: str = Field(description="Problem type, a URI reference: `/problems/` and the code.")
     title: str
     status: int
     detail: str

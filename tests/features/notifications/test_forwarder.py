@@ -56,7 +56,7 @@ async def test_more_than_five_in_a_minute_become_one_digest_with_the_errors_firs
             await office.notify(f"w{number}")
         await office.notify("e", NoticeLevel.ERROR)
         (digest,) = await office.forward()
-        assert digest.startswith("31 notifications: 1 error, 30 warning\n\n- Error: e\n- Warning: w0\n")
+        assert digest.startswith("31 notifications: 1 error, 30 warnings\n\n- Error: e\n- Warning: w0\n")
         assert mentions(digest, "11", "`tocsin notifications list`")
 
 

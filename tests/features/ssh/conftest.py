@@ -33,6 +33,7 @@ KbdInteractiveAuthentication no
 PermitRootLogin yes
 MaxStartups 100
 PermitUserRC no
+SetEnv HOME={folder}/home
 """
 
 
@@ -53,6 +54,11 @@ class Machine:
     folder: Path
     key: Path  # that the servers accept
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def home(self) -> Path:
+        """The home directory of the account there: without start files of its shell, which could print something."""
+        return self.folder / "home"
 
     def sshd(self, name: str = "server", more: str = "") -> tuple[int, Path]:
         """Start a server; return its port and its host key."""
@@ -98,7 +104,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     if Path(pwd.getpwuid(os.geteuid()).pw_shell).name in ("nologin", "false"):
         pytest.skip("sshd refuses an account without a login shell")
     folder = tmp_path / "machine"
-    folder.mkdir()
+    (folder / "home").mkdir(parents=True)
     key = make_key(folder / "key")
     (folder / "authorized_keys").write_text(Path(f"{key}.pub").read_text())
     made = Machine(folder, key)

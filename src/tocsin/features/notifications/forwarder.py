@@ -85,11 +85,16 @@ def digest_text(notifications: Sequence[Notification]) -> str:
     order = list(_LABELS)
     ordered = sorted(notifications, key=lambda each: order.index(each.level))
     counts = {level: sum(each.level is level for each in ordered) for level in order}
-    told = ", ".join(f"{count:,} {level}" for level, count in counts.items() if count)
+    told = ", ".join(_counted(level, count) for level, count in counts.items() if count)
     lines = [f"{len(ordered):,} notifications: {told}", "", *(f"- {_line(each)}" for each in islice(ordered, SHOWN))]
     if len(ordered) > SHOWN:
         lines.append(f"and {len(ordered) - SHOWN:,} more: `tocsin notifications list` shows them")
     return "\n".join(lines)
+
+
+def _counted(level: NoticeLevel, count: int) -> str:
+    is_plural = count != 1 and level in {NoticeLevel.ERROR, NoticeLevel.WARNING}
+    return f"{count:,} {level}{'s' if is_plural else ''}"
 
 
 def _line(notification: Notification) -> str:

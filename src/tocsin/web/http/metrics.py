@@ -64,7 +64,7 @@ INBOX = Metric("tocsin_inbox_open", "Received events in progress by status.", ("
 INBOX_OLDEST = Metric("tocsin_inbox_oldest_seconds", "Age of the oldest received event in progress.")
 FAILING = Metric(
     "tocsin_channel_failing_seconds",
-    "How long all tries on a channel have failed; only while they do.",
+    "Time since sends on the channel began to fail; only while every one fails.",
     ("channel",),
     per_process=True,
 )
