@@ -69,6 +69,7 @@ STATES = {
     DeliveryStatus.UNCERTAIN: "the outcome is unknown; not sent again automatically",
     DeliveryStatus.CANCELLED: "cancelled before it was sent",
     DeliveryStatus.EXPIRED: "not sent before its `expires_at`",
+    DeliveryStatus.SUPERSEDED: "not sent: a later message with the same `key` took its place",
 }
 
 

@@ -44,7 +44,7 @@ class Tocsin:
         """Send `message` to `target` on `channel`, a kind or an alias such as `slack`.
 
         `content` are the fields of docs/messages.md: `title`, `priority`, `type`, `click`, `actions`, `mention`,
-        `silent`, `format`.
+        `silent`, `key`, `format`.
         """
         given: dict[str, object] = {"channel": channel, "target": target, "message": message}
         for name, value in given.items():  # callers may pass any type, and a send never raises
@@ -95,6 +95,12 @@ class Tocsin:
                 f"the key {idempotency_key} was already used with a different message", hint="use a new key"
             )
         return delivery
+
+    async def withdraw(self, channel: str, target: str, key: str) -> SendResult:
+        """Withdraw the message that was sent with `key`; raises UnknownKeyError, or ClosedError."""
+        if self.closed:
+            raise ClosedError(_CLOSED)
+        return (await self._app.messenger.withdraw(channel, target, key, _CALLER)).result
 
     async def test(self, channel: str) -> SendResult:
         """Verify the credentials of `channel` without sending."""

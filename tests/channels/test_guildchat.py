@@ -185,6 +185,8 @@ def test_without_a_token_there_is_no_adapter():
     ("code", "status", "remedy"),
     [
         (10003, 404, "wrong channel ID"),
+        (10008, 404, "deleted there"),
+        (50005, 403, "another bot"),
         (40058, 400, "choose a text channel or a thread"),
         (40333, 403, "User-Agent"),
         (50001, 403, "not a member of the server,"),

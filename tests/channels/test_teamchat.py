@@ -231,6 +231,12 @@ async def test_a_part_that_fails_ends_the_send_and_says_how_many_went_out():
         ("token_expired", "invalid token"),
         ("user_not_found", "unknown user"),
         ("cannot_dm_bot", "bots cannot receive direct messages"),
+        ("message_not_found", "deleted there"),
+        ("cant_update_message", "another app"),
+        ("cant_delete_message", "another app"),
+        ("edit_window_closed", "no longer allows"),
+        ("is_inactive", "archived"),
+        ("msg_blocks_too_long", "shorten"),
     ],
 )
 async def test_every_code_of_the_provider_comes_with_its_remedy(code: str, remedy: str):

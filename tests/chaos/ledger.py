@@ -12,7 +12,7 @@ from tests.chaos.figures import Figure, none_of
 from tests.chaos.processes import Child, Redis, Row, Town, wait_for
 
 OPEN = frozenset({"queued", "sending", "retry_wait"})
-ENDS = ("sent", "dead", "uncertain", "cancelled", "expired")
+ENDS = ("sent", "dead", "uncertain", "cancelled", "expired", "superseded")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,10 @@ UNKNOWN = "019a0f5c-4b1e-7c3a-9f10-2b8d7c6e5f40"
 FIELDS = [
     "id", "channel", "target", "message", "source", "status", "policy", "attempts", "next_attempt_at", "not_before",
     "expires_at", "idempotency_key", "parts_sent", "parts_total", "provider_id", "error", "error_class", "created_at",
-    "finished_at", "duration_ms", "dismissed", "content",
+    "finished_at", "duration_ms", "dismissed",
+    "key", "operation", "revision", "note", "content",
 ]  # fmt: skip
-STATES = ["queued", "sending", "retry_wait", "sent", "dead", "uncertain", "cancelled", "expired"]
+STATES = ["queued", "sending", "retry_wait", "sent", "dead", "uncertain", "cancelled", "expired", "superseded"]
 # Nothing of the tests' machine: a Redis at the usual address is somebody else's.
 OFF = {"REDIS_URL": "off"}
 

@@ -350,6 +350,29 @@ def test_an_option_that_cannot_be_read_is_wrong_usage(wired: Cli, town: StandinC
     assert town.recorder.of() == []
 
 
+def test_a_message_with_a_key_is_edited_and_withdrawn(wired: Cli, town: StandinCluster):
+    for text in ("firing", "resolved"):
+        assert wired("send", "teamchat", "#ops", text, "--key", "disk").code == 0
+    gone = wired("withdraw", "teamchat", "#ops", "disk", "--json")
+    assert (gone.code, gone.json()["ok"]) == (0, True)
+    assert [item.kind for item in town.recorder.of(kind="")] == ["message", "edit", "deletion"]
+
+
+@pytest.mark.parametrize(
+    ("channel", "target", "key"),
+    [
+        ("teamchat", "#ops", "nobody"),
+        ("email", "ops@example.org", "disk"),
+        ("pager", "x", "disk"),
+        ("teamchat", "#ops", "a b"),
+    ],
+)
+def test_what_cannot_be_withdrawn_is_a_failure_with_its_reason(wired: Cli, channel: str, target: str, key: str):
+    done = wired("withdraw", channel, target, key)
+    assert done.code == 1
+    assert done.err.strip()
+
+
 # --- what takes time
 
 

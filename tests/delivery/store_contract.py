@@ -1345,6 +1345,7 @@ class StoreContract:
         counts = await store.counts()
         assert counts == {
             DeliveryStatus.SENT: 4,
+            DeliveryStatus.SUPERSEDED: 0,
             **dict.fromkeys(REPLAYABLE, 1),
             DeliveryStatus.QUEUED: 1,
             DeliveryStatus.SENDING: 1,

@@ -169,7 +169,7 @@ def test_what_a_dead_worker_left_is_sent_again_held_or_in_the_end_given_up(
 
 
 def test_every_state_is_open_or_final_and_what_waits_is_open():
-    assert frozenset(DeliveryStatus) - {DeliveryStatus.SENT} == OPEN | REPLAYABLE
+    assert frozenset(DeliveryStatus) - {DeliveryStatus.SENT, DeliveryStatus.SUPERSEDED} == OPEN | REPLAYABLE
     assert frozenset() == OPEN & REPLAYABLE
     assert OPEN - {DeliveryStatus.SENDING} == WAITING
 

@@ -53,7 +53,7 @@ def test_every_tocsin_command_in_a_sentence_parses(capsys: pytest.CaptureFixture
 
 def test_every_curl_call_of_the_gateway_has_a_route():
     calls = [
-        (where(block), "post" if {"-d", "POST"} & set(words) else "get", url.path)
+        (where(block), method_of(words), url.path)
         for block in SHELL
         for words in commands(block)
         if words and words[0] == "curl"
@@ -62,6 +62,11 @@ def test_every_curl_call_of_the_gateway_has_a_route():
     ]
     assert calls
     assert [call for call in calls if call[1] not in methods_of(call[2])] == []
+
+
+def method_of(words: list[str]) -> str:
+    """Return the method of a call of curl."""
+    return "delete" if "DELETE" in words else "post" if {"-d", "POST"} & set(words) else "get"
 
 
 def methods_of(path: str) -> set[str]:

@@ -47,7 +47,7 @@ def test_every_setting_is_documented():
 @pytest.mark.parametrize(("path", "method"), ROUTES)
 def test_every_route_is_documented_with_an_example(path: str, method: str):
     assert f"## {method.upper()} {path}\n" in DOCS["docs/http.md"]
-    assert re.search(f"curl .*{re.escape(GATEWAY)}{as_pattern(path)}['\n ]", DOCS["docs/http.md"])
+    assert re.search(f"curl .*{re.escape(GATEWAY)}{as_pattern(path)}['?\n ]", DOCS["docs/http.md"])
 
 
 def test_every_command_is_documented():

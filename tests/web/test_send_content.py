@@ -118,3 +118,47 @@ async def test_an_unknown_profile_is_not_found_and_a_profile_with_a_channel_is_r
     assert errors(await gateway.client.send({"profile": "oncall", "channel": "slack", "message": "x"})) == {
         "#/channel": "unknown-key"
     }
+
+
+# --- with a key
+
+EDITED = HttpResponse(200, {}, b'{"ok": true, "channel": "C0OPS", "ts": "1503435956.000247"}')
+
+
+async def test_a_second_request_with_the_key_edits_the_message_directly(gateway: Gateway):
+    gateway.transport.script = [EDITED, EDITED]
+    for text in ("firing", "resolved"):
+        assert (await gateway.client.send(GOOD | {"message": text, "key": "disk"})).status == 200
+    assert [sent.url.rpartition("/")[2] for sent in gateway.transport.sent] == ["chat.postMessage", "chat.update"]
+    newest, first = (await gateway.client.get("/deliveries")).json()["items"]
+    assert [(each["operation"], each["revision"]) for each in (first, newest)] == [("send", 1), ("edit", 2)]
+
+
+async def test_a_message_is_withdrawn_once_and_a_second_time_without_a_call(gateway: Gateway):
+    gateway.transport.script = [EDITED, EDITED]
+    assert (await gateway.client.send(GOOD | {"key": "disk"})).status == 200
+    for _ in range(2):
+        gone = await gateway.client.request("DELETE", "/messages/slack/disk?target=%23ops")
+        assert (gone.status, gone.json()["ok"]) == (200, True)
+    assert [sent.url.rpartition("/")[2] for sent in gateway.transport.sent] == ["chat.postMessage", "chat.delete"]
+
+
+async def test_withdrawing_an_unknown_key_is_not_found_and_without_a_target_is_refused(gateway: Gateway):
+    check_problem(await gateway.client.request("DELETE", "/messages/slack/nobody?target=%23ops"), 404, "not-found")
+    check_problem(await gateway.client.request("DELETE", "/messages/slack/disk"), 422, "validation-failed")
+    refused = await gateway.client.request("DELETE", "/messages/pager/disk?target=x")
+    assert (refused.status, refused.json()["ok"]) == (404, False)
+
+
+async def test_withdrawing_a_waiting_message_cancels_it(gateway: Gateway):
+    queued = await gateway.client.send(GOOD | {"key": "disk"}, ASYNC)
+    gone = await gateway.client.request("DELETE", "/messages/slack/disk?target=%23ops")
+    assert (gone.status, gone.json()["ok"]) == (200, True)
+    assert (await gateway.client.get(f"/deliveries/{queued.json()['id']}")).json()["status"] == "cancelled"
+
+
+async def test_a_withdrawal_can_be_queued(gateway: Gateway):
+    answer = await gateway.client.request("DELETE", "/messages/slack/disk?target=%23ops", ASYNC)
+    assert answer.status == 202
+    shown = (await gateway.client.get(f"/deliveries/{answer.json()['id']}")).json()
+    assert (shown["operation"], shown["key"], shown["status"]) == ("withdraw", "disk", "queued")

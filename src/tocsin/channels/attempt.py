@@ -1,7 +1,7 @@
 """Track the progress of one send, and convert exceptions to failures."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 from tocsin.core.http.departure import Departure
@@ -22,6 +22,7 @@ class Progress:
     total: int = 0
     attempts: int = 0
     departure: Departure | None = None  # of the current attempt
+    ref: Mapping[str, str] = field(default_factory=dict)  # of the message, to change it later
     ignored: Sequence[str] = ()  # fields of the message that the product lacks
 
     def cut_off(self) -> ChannelError:

@@ -73,6 +73,21 @@ class Content:
         "Whom to mention: `@here`, `@channel`, `@name`, or an ID of the product; a Discord role as `&ID`.",
     ] = ()
     silent: Annotated[bool, Written(BooleanType()), "Deliver without a sound; implied by priority 1 and 2."] = False
+    key: Annotated[
+        str,
+        Written(TextType(True, 64, r"[A-Za-z0-9._:-]*", "not a key: use 1 to 64 letters, digits, '.', '_', ':', '-'")),
+        "A later message with the same key to the same target edits this one.",
+    ] = ""
+    if_gone: Annotated[
+        Literal["post", "drop"],
+        Written(ChoiceType(("post", "drop"))),
+        "What happens to an edit of a message that was deleted there: sent anew, or dropped.",
+    ] = "post"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing of it is shown: it is only a key."""
+        return not set(self.used()) - {"key", "if_gone"}
 
     @property
     def quiet(self) -> bool:

@@ -7,7 +7,7 @@ retries, limits the time, and keeps secrets out of errors.
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, final
@@ -18,11 +18,15 @@ from tocsin.channels.model import (
     NO_CONTENT,
     PLAIN,
     ChannelSpec,
+    KeyedMessage,
+    MessageGoneError,
+    MessageOperation,
     Outgoing,
     Part,
     Receipt,
     RetryPolicy,
     SendResult,
+    Sent,
     Shown,
     Tools,
 )
@@ -43,12 +47,16 @@ __all__ = [
     "NO_CONTENT",
     "PLAIN",
     "ChannelSpec",
+    "KeyedMessage",
+    "MessageGoneError",
+    "MessageOperation",
     "OutboundAdapter",
     "Outgoing",
     "Part",
     "Receipt",
     "RetryPolicy",
     "SendResult",
+    "Sent",
     "Shown",
     "Tools",
     "visible",
@@ -92,8 +100,22 @@ class OutboundAdapter(ABC):
         return dressing
 
     @abstractmethod
-    async def deliver(self, part: Part) -> str:
-        """Hand one part to the provider and return the delivery note; may raise anything."""
+    async def deliver(self, part: Part) -> str | Sent:
+        """Hand one part to the provider; return the delivery note, and what `edit` needs; may raise anything."""
+
+    async def edit(self, part: Part, ref: Mapping[str, str]) -> str | Sent:
+        """Replace the message that `ref` names; raise MessageGoneError if it was deleted there.
+
+        `ref` is that of a `Sent`; a returned note alone keeps it. Declare the ability `edit` as native.
+        """
+        raise ChannelError(f"{self.spec.label} cannot edit a message")
+
+    async def withdraw(self, ref: Mapping[str, str]) -> str:
+        """Delete the message that `ref` names, and return the note; one that is missing is deleted already.
+
+        Declare the ability `withdraw` as native.
+        """
+        raise ChannelError(f"{self.spec.label} cannot withdraw a message")
 
     @abstractmethod
     async def probe(self) -> str:
@@ -199,15 +221,34 @@ class OutboundAdapter(ABC):
         self.check_extra(outgoing.extra)
         text = _as_text(outgoing.text)
         content = self.dresser.read(outgoing.content) if outgoing.content else None
+        if content and content.is_plain:
+            content = None
         if content:
             parts = self.dresser.parts(text if text.strip() else content.title, mode, content)
         else:
             parts = self.parts_of(text, mode)
         if len(parts) > self._max_parts:
             raise TooManyPartsError(len(parts), self._max_parts)
+        if outgoing.keyed:
+            self._check_keyed([part for part, _ in parts])
         return target, parts, content
 
+    def _check_keyed(self, parts: Sequence[str]) -> None:
+        """Raise ChannelError for a message with a key that is longer than an edit may be."""
+        limit, length = self.spec.edit_length, max(map(self.spec.measure, parts))
+        if len(parts) > 1 or (limit is not None and length > limit):
+            most = f"{limit or self.chunk_at() or self.spec.max_length:,} characters"
+            raise ChannelError(
+                f"a message with a key must fit one message: {self.spec.label} takes {most}",
+                hint="shorten it, or send it without a key",
+            )
+
     async def _send_parts(self, outgoing: Outgoing, progress: Progress) -> None:
+        keyed = outgoing.keyed
+        if keyed and keyed.operation is MessageOperation.WITHDRAW:
+            self._note(await self._call_with_retry(lambda: self.withdraw(keyed.ref), progress), progress)
+            progress.total = progress.sent = 1
+            return
         target, parts, content = self._prepare(outgoing)
         progress.ignored = self.dresser.ignored(content) if content else ()
         mode, extra, total = outgoing.parse_mode, outgoing.extra, len(parts)
@@ -216,23 +257,40 @@ class OutboundAdapter(ABC):
         for number, (text, markup) in enumerate(parts[progress.sent :], start=progress.sent):
             key = f"{outgoing.key}:{number}" if outgoing.key else _fresh_key()
             first, last = not number, number == total - 1
-            part = Part(target, text, key, mode, markup, extra, first, last, content)
-            note = await self._deliver_with_retry(part, progress)
-            # A provider's answer may repeat the request, token included.
-            progress.note = progress.note or self._redact(safe_str(note))
+            part = Part(target, text, key, mode, markup, extra, first, last, content, keyed)
+            self._note(await self._deliver_with_retry(part, progress), progress)
             progress.sent += 1
             progress.departure = None
             if progress.between_parts and progress.sent < progress.total:
                 await progress.between_parts(progress.sent, progress.total)
 
-    async def _deliver_with_retry(self, part: Part, progress: Progress) -> str:
-        """Deliver one part, with the retries that the channel's policy allows."""
+    def _note(self, sent: str | Sent, progress: Progress) -> None:
+        if isinstance(sent, Sent):
+            progress.ref, sent = sent.ref or progress.ref, sent.note
+        # A provider's answer may repeat the request, token included.
+        progress.note = progress.note or self._redact(safe_str(sent))
+
+    async def _deliver_with_retry(self, part: Part, progress: Progress) -> str | Sent:
+        """Deliver one part, or edit its message."""
+        keyed = part.keyed
+        if keyed is None or keyed.operation is not MessageOperation.EDIT:
+            return await self._call_with_retry(lambda: self.deliver(part), progress)
+        progress.ref = keyed.ref
+        try:
+            return await self._call_with_retry(lambda: self.edit(part, keyed.ref), progress)
+        except MessageGoneError as gone:
+            if keyed.drop_if_gone:
+                return Sent(f"not sent: {gone}")
+            return await self._call_with_retry(lambda: self.deliver(part), progress)
+
+    async def _call_with_retry(self, call: Callable[[], Awaitable[str | Sent]], progress: Progress) -> str | Sent:
+        """Make one call, with the retries that the channel's policy allows."""
         for tries in range(1, 100):
             progress.attempts += 1
             progress.departure = watch()
             try:
                 with self._send_limits.limit():
-                    return await self.deliver(part)
+                    return await call()
             except RemoteError as failure:
                 progress.departure = None
                 wait_s = self.spec.retry.wait_s(failure, tries) if progress.patient else None
@@ -250,6 +308,7 @@ class OutboundAdapter(ABC):
             round((time.monotonic() - progress.started) * 1000),
             failure,
             provider_id="" if failure else progress.note,
+            ref=progress.ref,
         )
 
     def _result(self, outgoing: Outgoing, progress: Progress, failure: RemoteError | None) -> SendResult:

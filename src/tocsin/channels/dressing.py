@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from tocsin.channels.content import Content, read_content, with_lines
 from tocsin.channels.contract import visible, within_limit
-from tocsin.channels.model import COMMONMARK, IGNORED, PLAIN, Ability, Outgoing, Part, Shown, Support, degraded
+from tocsin.channels.model import COMMONMARK, IGNORED, PLAIN, REFUSED, Ability, Outgoing, Part, Shown, Support, degraded
 from tocsin.core.errors import ChannelError
 from tocsin.core.text.markup import literal, render
 from tocsin.core.text.strings import split
@@ -26,6 +26,9 @@ BASE_ABILITIES: Mapping[str, Ability] = {
     "actions": degraded("lines after the text"),
     "mention": IGNORED,
     "silent": IGNORED,
+    "key": degraded("a later message with it is a new one"),
+    "if_gone": IGNORED,
+    "withdraw": REFUSED,
 }
 
 
@@ -117,6 +120,8 @@ class Dressing:
     def _fields(self, content: Content) -> Iterator[FieldPlan]:
         for name in content.used():
             ability = self.ability(name)
+            if name == "if_gone":
+                continue  # it says what a key does
             if name == "mention" and ability.support is not Support.IGNORED:
                 lacking = [each for each in content.mention if self.mention(each) is None]
                 if lacking:

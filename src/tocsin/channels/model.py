@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.config.variables import MAX_PARTS, Variable
-from tocsin.core.errors import FailureKind, RemoteError
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError
 from tocsin.core.text.measures import Measure, code_points
 from tocsin.core.time.ratelimit import Rate
 
@@ -51,6 +51,37 @@ class SendResult:
         }
 
 
+class MessageOperation(StrEnum):
+    """What a delivery does with its message."""
+
+    SEND = "send"
+    EDIT = "edit"
+    WITHDRAW = "withdraw"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A part that was delivered: its note, and what the channel needs to change the message later."""
+
+    note: str
+    ref: Mapping[str, str] = field(default_factory=dict)  # at most 2 KiB as JSON
+
+
+class MessageGoneError(ChannelError):
+    """The message to edit was deleted on the provider's side, or cannot be edited any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedMessage:
+    """The message of an earlier send with the same key, which this one edits, withdraws or follows."""
+
+    key: str
+    operation: MessageOperation = MessageOperation.SEND
+    ref: Mapping[str, str] = field(default_factory=dict)  # of the message to edit or to withdraw
+    follows: bool = False  # an earlier message has this key; the product cannot edit it
+    drop_if_gone: bool = False  # an edit of a message that was deleted there is dropped, instead of sent as a new one
+
+
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """One message to one target, as requested by the caller."""
@@ -65,6 +96,7 @@ class Outgoing:
     extra: Mapping[str, Any] = field(default_factory=dict)  # specific to the channel: a reply, buttons
     # Title, urgency, link, buttons and mentions, by the names of docs/messages.md, as in JSON.
     content: Mapping[str, Any] = field(default_factory=dict)
+    keyed: KeyedMessage | None = None  # for a message with a key
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +112,7 @@ class Part:
     first: bool = True
     last: bool = True
     content: "Content | None" = None  # of the whole message: its title belongs to the first part, buttons to the last
+    keyed: KeyedMessage | None = None  # for a message with a key, which has only one part
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +127,7 @@ class Receipt:
     failure: RemoteError | None = None
     delivery: str = ""  # the ID of its record, if there is one
     provider_id: str = ""  # of the first part; the result's note also says how many parts there are
+    ref: Mapping[str, str] = field(default_factory=dict)  # of a message with a key, to change it later
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +180,7 @@ def degraded(note: str) -> Ability:
 
 
 IGNORED = Ability(Support.IGNORED)
+REFUSED = Ability(Support.REFUSED)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)  # what a start does not need costs it 0.2 ms
@@ -177,6 +212,7 @@ class ChannelSpec:
     at_most_once: bool = False  # the default policy loses a message rather than sending it twice
     # How the channel shows the fields of a message, by name; what is missing is done by the base class.
     abilities: Mapping[str, Ability] = field(default_factory=dict)
+    edit_length: int | None = None  # longest text of a message that may be edited, in units of `measure`
     platform: str = ""  # the only platform identifier it runs on
     platform_variable: Variable[str] | None = None  # overrides the detected platform, for tests
     send_timeout_s: float = 60.0  # one attempt at one part, over the whole call

@@ -9,7 +9,7 @@ import os
 import socket
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from random import random
 
@@ -20,7 +20,16 @@ from tocsin.core.ids import new_id
 from tocsin.core.service import BACK_OFF_S, ServiceLoop
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import SHARE
-from tocsin.delivery.model import HEARTBEAT_S, AttemptOutcome, Delivery, DeliveryStatus, Failure, judge
+from tocsin.delivery.keyed import KeyedReceipt, choose_operation, transmit_keyed
+from tocsin.delivery.model import (
+    HEARTBEAT_S,
+    AttemptOutcome,
+    Delivery,
+    DeliveryStatus,
+    Failure,
+    MessageOperation,
+    judge,
+)
 from tocsin.delivery.store import ChannelRules, DeliveryStore
 
 log = logging.getLogger(__name__)
@@ -55,6 +64,8 @@ class InFlightDelivery:
     lost: bool = False  # another worker has taken it over; this one must stop
     interrupted: bool = False  # no part is in flight: the delivery can be released
     finishing: bool = False  # the outcome is known, but not recorded yet
+    operation: MessageOperation = MessageOperation.SEND
+    keyed: KeyedReceipt | None = None  # of a delivery with a key
 
 
 class Dispatcher:
@@ -184,6 +195,8 @@ class Dispatcher:
         )
         adapter = self._registry.adapter(delivery.channel)
         try:
+            if delivery.key:
+                return await self._send_keyed(sending, outgoing, adapter)
             return await adapter.transmit(outgoing, patient=False, between_parts=between_parts)
         except (asyncio.CancelledError, SystemExit, GeneratorExit) as error:
             task = asyncio.current_task()
@@ -192,6 +205,22 @@ class Dispatcher:
             # This task was not cancelled: the channel's code raised the exception, and only subclasses of `Exception`
             # are caught there.
             return _unknown_outcome(sending, error)
+
+    async def _send_keyed(self, sending: InFlightDelivery, outgoing: Outgoing, adapter: OutboundAdapter) -> Receipt:
+        """Send, edit or withdraw the message of a key, which no other delivery of the lane changes meanwhile."""
+        delivery = sending.delivery
+        last = await self._store.latest(delivery.channel, delivery.target, delivery.key)
+        sending.operation = choose_operation(delivery, last, adapter)
+        if sending.operation is not delivery.operation:
+            sending.lost = not await self._store.begin_change(self.worker, delivery.id, sending.operation)
+            if sending.lost:
+                return Receipt(SendResult(False, delivery.channel, delivery.target))
+
+        async def transmit(one: Outgoing) -> Receipt:
+            return await adapter.transmit(one, patient=False)
+
+        sending.keyed = await transmit_keyed(delivery, outgoing, last, adapter, transmit)
+        return sending.keyed.receipt
 
     async def _between_parts(self, sending: InFlightDelivery, sent: int, total: int) -> None:
         """Record the progress and wait for the rate; raise if sending must not continue."""
@@ -236,11 +265,25 @@ class Dispatcher:
         repeats = self._rules[sending.delivery.channel].recognises_repeats
         if failure is None:
             outcome = AttemptOutcome(DeliveryStatus.SENT, provider_id=receipt.provider_id)
+            if keyed := sending.keyed:
+                outcome = replace(
+                    outcome,
+                    operation=keyed.operation,
+                    revision=keyed.revision,
+                    ref=keyed.ref,
+                    note=receipt.result.message,
+                )
         else:
             facts = Failure(
                 failure.kind, failure.shortened(receipt.result.error), failure.retry_after_s, failure.whole_account
             )
-            outcome = judge(facts, sending.delivery, recognises_repeats=repeats, jitter=random())  # noqa: S311  # jitter
+            outcome = judge(
+                facts,
+                sending.delivery,
+                recognises_repeats=repeats,
+                jitter=random(),  # noqa: S311  # jitter
+                operation=sending.operation,
+            )
         sent, total = receipt.parts_sent, receipt.parts_total
         if not total:  # the attempt ended before the text was split, so the number of its parts is unknown
             sent, total = sending.parts_sent, sending.parts_total

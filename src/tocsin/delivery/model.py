@@ -1,7 +1,9 @@
 """A delivery, one message to one target: its record, its states, and their transitions.
 
 queued → sending → sent | retry_wait → sending … | dead | uncertain
-queued, retry_wait → cancelled | expired;  dead, uncertain → queued (replay)
+queued, retry_wait → cancelled | expired | superseded;  dead, uncertain → queued (replay)
+
+A delivery with a `key` sends, edits or withdraws the one message of that key in its target: `delivery/keyed.py`.
 """
 
 import json
@@ -10,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
+from tocsin.channels.model import MessageOperation
 from tocsin.core.errors import ChannelError, FailureKind, clamp_retry_after_s
 from tocsin.core.ids import new_id
 from tocsin.core.records.marks import Converted, Private, Time, after
@@ -26,6 +29,7 @@ __all__ = [
     "Delivery",
     "DeliveryStatus",
     "Failure",
+    "MessageOperation",
     "NewDelivery",
     "Policy",
     "Rate",
@@ -55,6 +59,8 @@ MAX_EXTRA_BYTES = 16 * 1024
 # The key of `extra` with the content of a message (docs/messages.md), and the bytes that it may have.
 CONTENT = "content"
 MAX_CONTENT_BYTES = 64 * 1024
+# How long the reference to a message with a key is kept at least, so that it can be edited.
+KEYS_KEPT_S = 30 * 86_400.0
 
 
 def _prompt_schedule() -> tuple[float, ...]:
@@ -83,6 +89,7 @@ class DeliveryStatus(StrEnum):
     UNCERTAIN = "uncertain"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
+    SUPERSEDED = "superseded"  # a later delivery with the same key took its place before it was sent
 
 
 OPEN = frozenset({DeliveryStatus.QUEUED, DeliveryStatus.SENDING, DeliveryStatus.RETRY_WAIT})
@@ -118,6 +125,8 @@ class NewDelivery:
     expires_at: float | None = None
     idempotency_key: str | None = None  # a known key returns the existing delivery
     extra: Mapping[str, Any] = field(default_factory=dict)  # specific to the channel, representable as JSON
+    key: str = ""  # of the message that it sends, edits or withdraws
+    operation: MessageOperation = MessageOperation.SEND  # EDIT is chosen when it is sent
 
     @property
     def content(self) -> Mapping[str, Any]:
@@ -144,6 +153,8 @@ class NewDelivery:
             expires_at=self.expires_at,
             idempotency_key=None if self.idempotency_key is None else storable(self.idempotency_key),
             extra=self.extra,
+            key=self.key,
+            operation=self.operation,
         )
 
 
@@ -175,20 +186,26 @@ class Delivery:
     failures: Private[int] = 0  # failed attempts other than throttled ones: the position in the schedule
     extra: Private[Mapping[str, Any]] = field(default_factory=dict)
     dismissed: Annotated[bool, "It ended unsent and needs no person: it was dismissed, or its caller saw it."] = False
+    key: Annotated[str, "Names the message, so that a later delivery edits or withdraws it."] = ""
+    operation: Annotated[MessageOperation, "What it does, or did, with its message."] = MessageOperation.SEND
+    revision: Annotated[int, "1 for the first message with the key; each edit adds 1."] = 0
+    note: Annotated[str, "What the provider answered, and what became of an edit."] = ""
+    ref: Private[str] = ""  # JSON of what the channel needs to change the message
 
     @property
-    @after("dismissed")
+    @after("note")
     def content(self) -> Mapping[str, Any]:
         """Title, priority and the other fields of the message; empty for a plain text."""
         return self.extra.get(CONTENT) or {}
 
     def is_same_message(self, new: NewDelivery) -> bool:
         """Whether `new`, which has the same idempotency key, is the same message."""
-        return (self.channel, self.target, self.message, self.content) == (
+        return (self.channel, self.target, self.message, self.content, self.key) == (
             new.channel,
             new.target,
             new.message,
             new.content,
+            new.key,
         )
 
 
@@ -213,6 +230,10 @@ class AttemptOutcome:
     wait_s: float = 0.0  # until the next attempt, for retry_wait
     throttled: bool = False  # the provider named the wait, which does not advance the schedule
     throttles_account: bool = False  # … and it applies to the whole account
+    operation: MessageOperation = MessageOperation.SEND
+    revision: int = 0  # for a delivery with a key that was sent
+    note: str = ""
+    ref: str = ""  # JSON
     duration_ms: int = 0
 
     def with_progress(self, parts_sent: int, parts_total: int, duration_ms: int) -> "AttemptOutcome":
@@ -250,16 +271,29 @@ def pack_extra(extra: Mapping[str, Any]) -> str:
     return packed
 
 
-def judge(failure: Failure, delivery: Delivery, *, recognises_repeats: bool, jitter: float) -> AttemptOutcome:
-    """Return the outcome of a failed attempt; `jitter` is a random number from 0 to 1."""
-    dead = AttemptOutcome(DeliveryStatus.DEAD, error=failure.sentence, error_class=str(failure.kind))
+def judge(
+    failure: Failure,
+    delivery: Delivery,
+    *,
+    recognises_repeats: bool,
+    jitter: float,
+    operation: MessageOperation = MessageOperation.SEND,
+) -> AttemptOutcome:
+    """Return the outcome of a failed attempt; `jitter` is a random number from 0 to 1.
+
+    An edit or withdrawal whose answer was lost is repeated, whatever the policy: it has the same effect once more.
+    """
+    dead = AttemptOutcome(
+        DeliveryStatus.DEAD, error=failure.sentence, error_class=str(failure.kind), operation=operation
+    )
     if failure.kind is FailureKind.PERMANENT:
         return dead
     told_s = clamp_retry_after_s(failure.retry_after_s)
     retry = replace(dead, status=DeliveryStatus.RETRY_WAIT, throttles_account=failure.whole_account)
     if failure.kind is FailureKind.RATE_LIMITED and told_s is not None:
         return replace(retry, wait_s=max(told_s, LEAST_THROTTLE_S), throttled=True)
-    if failure.kind is FailureKind.AMBIGUOUS and holds_back(delivery, recognises_repeats=recognises_repeats):
+    held = holds_back(delivery, recognises_repeats=recognises_repeats) and operation is MessageOperation.SEND
+    if failure.kind is FailureKind.AMBIGUOUS and held:
         return replace(dead, status=DeliveryStatus.UNCERTAIN)
     schedule_s = retry_schedule(delivery.source)
     if delivery.failures >= len(schedule_s):
@@ -277,8 +311,9 @@ def judge_abandoned(delivery: Delivery, *, recognises_repeats: bool) -> AttemptO
         DeliveryStatus.UNCERTAIN,
         error="outcome unknown: the worker died during the send; check the recipient's side before you send again",
         error_class=str(FailureKind.AMBIGUOUS),
+        operation=delivery.operation,
     ).with_progress(delivery.parts_sent, delivery.parts_total, delivery.duration_ms or 0)
-    if holds_back(delivery, recognises_repeats=recognises_repeats):
+    if holds_back(delivery, recognises_repeats=recognises_repeats) and delivery.operation == MessageOperation.SEND:
         return unknown
     if delivery.failures >= len(retry_schedule(delivery.source)):
         return replace(unknown, status=DeliveryStatus.DEAD)

@@ -11,7 +11,7 @@ from typing import Protocol
 from tocsin.core.errors import FailureKind, TocsinError
 from tocsin.core.pages import ListPage
 from tocsin.core.storage.change_stream import ChangeStream
-from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Rate
+from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, MessageOperation, NewDelivery, Rate
 
 MAX_WORDS = 32  # of the text of a search
 # The hints of errors when a change is refused.
@@ -111,7 +111,11 @@ class DeliveryStore(Protocol):
     """
 
     async def enqueue_many(self, new: Sequence[NewDelivery]) -> list[Delivery]:
-        """Accept deliveries, all or none; for a known idempotency key, return the existing one."""
+        """Accept deliveries, all or none; for a known idempotency key, return the existing one.
+
+        A delivery with a `key` takes the place of the one that waits with the same key in its lane, which becomes
+        superseded, or cancelled by a withdrawal.
+        """
         ...
 
     async def record(self, delivery: Delivery) -> None:
@@ -128,6 +132,17 @@ class DeliveryStore(Protocol):
 
     async def renew(self, worker: str, ids: Sequence[str]) -> set[str]:
         """Renew the leases of these deliveries; return those that the worker still holds."""
+        ...
+
+    async def latest(self, channel: str, target: str, key: str) -> Delivery | None:
+        """Return the last delivery of a message's key that was sent, or may have been; kept for `KEYS_KEPT_S`."""
+        ...
+
+    async def begin_change(self, worker: str, id: str, operation: MessageOperation) -> bool:
+        """Record that an edit or a withdrawal begins, which is repeated if its worker dies.
+
+        Returns False if the lease was lost.
+        """
         ...
 
     async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:

@@ -18,6 +18,7 @@ GROUPS = {
         "test": ("commands.messaging", "verify a channel's credentials without sending"),
         "profiles": ("commands.messaging", "list the notification profiles"),
         "notify": ("commands.messaging", "send a message to every target of a profile"),
+        "withdraw": ("commands.messaging", "delete the message of a key"),
         "deliveries": ("commands.deliveries", "list, show, replay, retry and cancel queued messages"),
         "publish": ("commands.deliveries", "publish a message on the Redis bus, for a running service to send"),
     },

@@ -46,6 +46,8 @@ NOT_MODIFIED = (
     "same as a current content and reply markup of the message"
 )
 
+DELETABLE_S = 48 * 3600.0  # deleteMessage
+
 
 async def arguments(request: web.Request) -> Arguments:
     """Read the parameters from query, form or JSON."""
@@ -178,6 +180,16 @@ def edit_message_reply_markup(bot: BotChat, request: web.Request, args: Argument
     message = _own_message(bot, args, "message to edit not found")
     given = {"text": message["text"], "entities": message.get("entities", []), "parse_mode": ""}
     return edit_message_text(bot, request, {**args, **given})
+
+
+def delete_message(bot: BotChat, request: web.Request, args: Arguments) -> bool:
+    """Delete one of the bot's messages, at most 48 hours after it was sent."""
+    message = _own_message(bot, args, "message to delete not found")
+    if message["from"]["id"] != ME["id"] or bot.clock() - message["date"] > DELETABLE_S:
+        raise refuse("Bad Request: message can't be deleted")
+    del bot.world.messages[message["chat"]["id"], message["message_id"]]
+    _record(bot, request, args, message, kind="deletion", text="")
+    return True
 
 
 def send_chat_action(bot: BotChat, request: web.Request, args: Arguments) -> bool:

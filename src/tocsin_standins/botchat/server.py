@@ -224,6 +224,7 @@ METHODS: dict[str, Method] = {
     },
     "sendmessage": methods.send_message,
     "editmessagetext": methods.edit_message_text,
+    "deletemessage": methods.delete_message,
     "editmessagereplymarkup": methods.edit_message_reply_markup,
     "sendchataction": methods.send_chat_action,
     "setmessagereaction": methods.set_message_reaction,

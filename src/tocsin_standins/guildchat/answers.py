@@ -99,3 +99,9 @@ def too_many_requests(seconds: float, scope: str) -> web.Response:
     message = "You are being rate limited."
     body = {"message": message, "retry_after": round(float(seconds), 3), "global": scope == "global"}
     return web.json_response(body, status=429, headers=headers)
+
+
+def shown(content: str, args: Mapping[str, Any]) -> str:
+    """Return what a reader sees of a message: its content, and title and description of its embeds."""
+    embeds = [embed.get(name, "") for embed in args.get("embeds") or () for name in ("title", "description")]
+    return "\n".join(filter(None, [content, *embeds]))

@@ -19,6 +19,7 @@ from tocsin_standins.guildchat.answers import (
     read_json_object,
     refusal,
     refuse,
+    shown,
     too_many_requests,
 )
 from tocsin_standins.pacing import SlidingWindow
@@ -120,6 +121,8 @@ class GuildChat(HttpStandIn):
             web.post(v10 + "/users/@me/channels", self._open_dm),
             web.post(v10 + "/channels/{channel}/messages", self._post),
             web.get(v10 + "/channels/{channel}/messages", self._history),
+            web.patch(v10 + "/channels/{channel}/messages/{message}", self._edit),
+            web.delete(v10 + "/channels/{channel}/messages/{message}", self._delete),
             web.post(v10 + "/channels/{channel}/typing", self._type),
             web.put(v10 + "/channels/{channel}/messages/{message}/reactions/{emoji}/@me", self._react),
             web.post(v10 + "/webhooks/{application}/{token}", self._follow_up),
@@ -196,7 +199,7 @@ class GuildChat(HttpStandIn):
         self._messages.setdefault(channel_id, {})[message["id"]] = message
         if args.get("enforce_nonce") and args.get("nonce") is not None:
             self._nonces[channel_id, str(args["nonce"])] = (self.clock(), message)
-        self.record(request, channel_id, content, id=message["id"], account="tocsin", body=dict(args))
+        self.record(request, channel_id, shown(content, args), id=message["id"], account="tocsin", body=dict(args))
         return message
 
     def _message(self, channel_id: str, content: str, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,6 +223,30 @@ class GuildChat(HttpStandIn):
             return None
         at, message = self._nonces.get((channel_id, str(args.get("nonce"))), (0.0, None))
         return message if message and self.clock() - at < NONCE_LIFE_S else None
+
+    async def _edit(self, request: web.Request) -> web.Response:
+        self._check_bot(request)
+        message, args = self._own_message(request), await read_json_object(request)
+        content = checked_content(args)
+        message |= {"content": content, "edited_timestamp": datetime.fromtimestamp(self.clock(), UTC).isoformat()}
+        message |= {name: args[name] for name in ("embeds", "components") if name in args}
+        channel_id = message["channel_id"]
+        text = shown(content, args)
+        self.record(request, channel_id, text, id=message["id"], account="tocsin", kind="edit", body=args)
+        return web.json_response(message)
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        self._check_bot(request)
+        message = self._own_message(request)
+        del self._messages[message["channel_id"]][message["id"]]
+        self.record(request, message["channel_id"], "", id=message["id"], account="tocsin", kind="deletion")
+        return web.Response(status=204)
+
+    def _own_message(self, request: web.Request) -> dict[str, Any]:
+        message = self._messages.get(self._channel(request).id, {}).get(request.match_info["message"])
+        if message is None:
+            raise refuse(10008)
+        return message
 
     async def _history(self, request: web.Request) -> web.Response:
         self._check_bot(request)

@@ -25,6 +25,7 @@ NEEDED_SCOPE = {
     "reactions.add": "reactions:write",
     "assistant.threads.setStatus": "chat:write",
 }
+MAX_EDITED_TEXT = 4_000
 MAX_TEXT = 40_000  # chat.postMessage: hard limit, counted after escaping
 MAX_RESPONSES = 5  # response_url: at most 5 uses in 30 minutes
 RESPONSE_LIFE_S = 1800
@@ -116,6 +117,10 @@ class TeamChat(HttpStandIn):
         match method:
             case "chat.postMessage":
                 result = self._post_message(request, args)
+            case "chat.update":
+                result = self._update_message(request, args)
+            case "chat.delete":
+                result = self._delete_message(request, args)
             case "auth.test":
                 result = self._identity()
             case "reactions.add":
@@ -176,6 +181,34 @@ class TeamChat(HttpStandIn):
             body=_without_token(args),
         )
         return {"ok": True, "channel": channel_id, "ts": ts, "message": message}
+
+    def _update_message(self, request: web.Request, args: Mapping[str, Any]) -> dict[str, Any]:
+        message, text = self._own_message(args), str(args.get("text") or "")
+        if not text and not args.get("blocks"):
+            raise _refused("no_text")
+        if len(text) > MAX_EDITED_TEXT:
+            raise _refused("msg_too_long")
+        channel_id, ts = str(args["channel"]), message["ts"]
+        message |= {"text": text, "edited": {"user": BOT_USER_ID, "ts": self.next_ts()}}
+        self.record(
+            request, channel_id, unescape(text), id=ts, account=BOT_NAME, kind="edit", body=_without_token(args)
+        )
+        return {"ok": True, "channel": channel_id, "ts": ts, "text": text}
+
+    def _delete_message(self, request: web.Request, args: Mapping[str, Any]) -> dict[str, Any]:
+        message, channel_id = self._own_message(args), str(args["channel"])
+        del self._posted[channel_id, message["ts"]]
+        self.record(request, channel_id, "", id=message["ts"], account=BOT_NAME, kind="deletion")
+        return {"ok": True, "channel": channel_id, "ts": message["ts"]}
+
+    def _own_message(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a message of the bot; the channel is given by its ID, never by a name."""
+        self._check_scope("chat.postMessage")
+        channel_id = _required(args, "channel")
+        self._known_channel(channel_id)
+        if (message := self._posted.get((channel_id, _required(args, "ts")))) is None:
+            raise _refused("message_not_found")
+        return message
 
     def _posting_place(self, channel: str) -> str:
         """Return the conversation to post to; a name is accepted, and a user's ID opens the DM."""

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
 from tocsin.channels.botchat.draft import Draft, load_extras
 from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, PARSE_MODE, PARSE_MODES, RECEIVING, WEBHOOK_SECRET
-from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, RetryPolicy, Tools
+from tocsin.channels.contract import (
+    COMMONMARK,
+    PLAIN,
+    ChannelSpec,
+    MessageGoneError,
+    OutboundAdapter,
+    Part,
+    RetryPolicy,
+    Sent,
+    Tools,
+)
 from tocsin.channels.model import degraded, native
 from tocsin.core.config.settings import Values
 from tocsin.core.errors import ChannelError, TocsinError
@@ -24,6 +34,8 @@ GENERAL_TOPIC = 1  # its messages must be sent without a thread id
 # The message to edit was deleted, is too old or belongs to another sender, or the server does not support editing. In
 # all these cases the text can still be sent as a new message.
 NOT_EDITABLE = frozenset({400, 404})
+EDIT_GONE = ("message to edit not found", "message can't be edited", "MESSAGE_ID_INVALID")
+WITHDRAWN = "(withdrawn)"
 REPLY_GONE = ("message to be replied not found", "replied message not found", "reply message not found")
 
 _TARGET = r"(?:(-?[1-9][0-9]{0,15})|(@[A-Za-z0-9_]{4,32}))(?:/([1-9][0-9]{0,9}))?"
@@ -64,7 +76,10 @@ class BotchatAdapter(OutboundAdapter):
             "actions": native(),
             "mention": native(),
             "silent": native(),
+            "key": native("edits; up to 4,000 UTF-16 units"),
+            "withdraw": native("within 48 hours; later its text is removed"),
         },
+        edit_length=4_000,
     )
 
     dressing = "tocsin.channels.botchat.dressing:BotchatDressing"
@@ -98,22 +113,50 @@ class BotchatAdapter(OutboundAdapter):
 
         return Entities(self.chunk_at())
 
-    async def deliver(self, part: Part) -> str:
+    async def deliver(self, part: Part) -> Sent:
         """Send one part; the note contains the message ID and changes that the target needs."""
+        return await self._send(self._draft(part))
+
+    async def edit(self, part: Part, ref: "Mapping[str, str]") -> Sent:
+        """Replace text and buttons of a message of the bot."""
         draft = self._draft(part)
+        draft.edits, draft.chat_id, draft.keyed = int(ref["id"]), _chat_id(ref["chat"]), True
+        try:
+            return await self._send(draft)
+        except BotApiError as refusal:
+            if not refusal.mentions(*EDIT_GONE):
+                raise
+            raise MessageGoneError("the message was deleted there, or cannot be edited any more") from None
+
+    async def withdraw(self, ref: "Mapping[str, str]") -> str:
+        """Delete a message of the bot; one that is too old for that loses its text and its buttons."""
+        place: dict[str, Any] = {"chat_id": _chat_id(ref["chat"]), "message_id": int(ref["id"])}
+        try:
+            await self._api.call("deleteMessage", **place)
+        except BotApiError as refusal:
+            if refusal.mentions("message to delete not found", "MESSAGE_ID_INVALID"):
+                return "it was deleted there already"
+            if not refusal.mentions("message can't be deleted"):
+                raise
+            await self._api.call("editMessageText", **place, text=WITHDRAWN)
+            return f"id={ref['id']} is too old to delete; its text was removed"
+        return f"withdrew id={ref['id']}"
+
+    async def _send(self, draft: "Draft") -> Sent:
         while True:  # each amendment is made at most once
             try:
                 sent = await self._api.call(draft.method, **draft.params())
             except BotApiError as refusal:
                 if draft.edits and refusal.mentions("message is not modified"):
-                    return draft.note({"message_id": draft.edits})
+                    same = {"message_id": draft.edits}
+                    return Sent(draft.note(same), draft.ref(same))
                 old_id = draft.chat_id
                 if not self._amend(draft, refusal):
                     raise
                 if draft.chat_id != old_id:
                     await self._report_move(str(old_id), str(draft.chat_id))
             else:
-                return draft.note(sent)
+                return Sent(draft.note(sent), draft.ref(sent))
 
     async def probe(self) -> str:
         """Check the token, and return the bot's user name."""
@@ -122,7 +165,7 @@ class BotchatAdapter(OutboundAdapter):
 
     def _draft(self, part: Part) -> "Draft":
         chat, _, thread = part.target.partition("/")
-        chat_id: int | str = chat if chat.startswith("@") else int(chat)
+        chat_id = _chat_id(chat)
         mode = part.parse_mode or self.config[PARSE_MODE]
         thread_id = int(thread or GENERAL_TOPIC)
         draft = Draft(
@@ -163,11 +206,15 @@ class BotchatAdapter(OutboundAdapter):
             draft.drop_thread()
         elif draft.reply_to and refusal.mentions(*REPLY_GONE):
             draft.reply_to = None
-        elif draft.edits and refusal.error_code in NOT_EDITABLE:
+        elif draft.edits and not draft.keyed and refusal.error_code in NOT_EDITABLE:
             draft.edits = None
         else:
             return False
         return True
+
+
+def _chat_id(text: str) -> int | str:
+    return text if text.startswith("@") else int(text)
 
 
 def _log() -> "logging.Logger":

@@ -29,6 +29,7 @@ class Draft:
     edits: int | None = None  # the ID of the message to replace
     keyboard: "InlineKeyboard | None" = None
     silent: bool = False
+    keyed: bool = False  # it edits the message of a key, which is not sent anew here
     moved: bool = False
     remarks: list[str] = field(default_factory=list)
 
@@ -80,6 +81,11 @@ class Draft:
         """Send to the chat itself instead of the topic."""
         self.remarks.append(f"topic {self.thread_id} no longer exists, sent to the chat itself")
         self.thread_id = None
+
+    def ref(self, sent: object) -> dict[str, str]:
+        """Return what a later edit needs; empty if the answer has no ID."""
+        message_id = sent.get("message_id") if isinstance(sent, dict) else None
+        return {"chat": str(self.chat_id), "id": str(message_id)} if isinstance(message_id, int) else {}
 
     def note(self, sent: object) -> str:
         """Return the delivery note."""

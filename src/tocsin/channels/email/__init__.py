@@ -14,11 +14,22 @@ from tocsin.channels.contract import (
     OutboundAdapter,
     Part,
     RetryPolicy,
+    Sent,
     Shown,
     Tools,
     visible,
 )
-from tocsin.channels.email.message import ONE_ADDRESS, Mailbox, compose, read_address, read_mailbox
+from tocsin.channels.email.message import (
+    ONE_ADDRESS,
+    Mailbox,
+    MailContents,
+    MailThread,
+    compose,
+    follow,
+    read_address,
+    read_mailbox,
+    subject_of,
+)
 from tocsin.channels.model import degraded, native
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable, choice, directory, password, port, text
@@ -103,6 +114,7 @@ class EmailAdapter(OutboundAdapter):
             "type": degraded("a coloured bar in the HTML part"),
             "click": degraded("a line; a link in the HTML part"),
             "actions": degraded("lines; links in the HTML part"),
+            "key": degraded("a later mail with it is a new one in the same thread"),
         },
         send_timeout_s=15.0,
         test_timeout_s=10.0,
@@ -127,10 +139,18 @@ class EmailAdapter(OutboundAdapter):
         """Return the text unsplit and unrendered; `compose` does the rest."""
         return [(visible(text), ())]
 
-    async def deliver(self, part: Part) -> str:
-        """Hand the mail to the server; the note is the Message-ID, the same for every attempt."""
-        recipient, content = read_address(part.target), part.content
-        message_id = f"<{_digest(part)}@{self._sender.domain}>"
+    async def deliver(self, part: Part) -> Sent:
+        """Hand the mail to the server; the note is the Message-ID, the same for every attempt.
+
+        Mails with one key are a thread: the ID of the first is made from the key, and later ones refer to it.
+        """
+        recipient, content, keyed = read_address(part.target), part.content, part.keyed
+        title, markdown = content.title if content else "", part.parse_mode == COMMONMARK
+        message_id, thread = self._message_id(part.key, part.target), None
+        if keyed:
+            root = self._message_id(f"key {keyed.key}", part.target)
+            subject = keyed.ref.get("subject") or subject_of(part.text, markdown=markdown, title=title)
+            message_id, thread = (message_id, MailThread(root, subject)) if keyed.follows else (root, None)
         try:
             mail = compose(
                 part.text,
@@ -138,15 +158,28 @@ class EmailAdapter(OutboundAdapter):
                 recipient=recipient,
                 message_id=message_id,
                 unix_time=self.clock.now(),
-                markdown=part.parse_mode == COMMONMARK,
-                title=content.title if content else "",
-                dress=partial(self.dresser.dress, part=part, content=content) if content else None,
+                markdown=markdown,
+                title=title,
+                dress=partial(self._dress, part=part, thread=thread),
             )
         except ValueError as error:
             raise ChannelError(f"the message cannot be converted to an email: {error}") from None
         async with self._logged_in(self.spec.send_timeout_s) as session:
             await session.submit(self._sender.address, recipient.address, mail)
-        return f"message-id={message_id}"
+        return Sent(f"message-id={message_id}", {"subject": subject} if keyed else {})
+
+    def _dress(self, contents: MailContents, part: Part, thread: MailThread | None) -> None:
+        if part.content:
+            self.dresser.dress(contents, part, part.content)
+        if thread:
+            follow(contents, thread)
+
+    def _message_id(self, key: str, target: str) -> str:
+        """Return the Message-ID for a key and a target, the same for every attempt."""
+        from hashlib import sha256
+
+        digest = sha256(f"{key}\0{target}".encode()).hexdigest()[:32]
+        return f"<{digest}@{self._sender.domain}>"
 
     async def probe(self) -> str:
         """Connect, start TLS and log in, without beginning a mail."""
@@ -214,13 +247,6 @@ def _target_hint(target: str, accepted: str) -> str:
     if "<" in target:
         return "give only the address, without name and brackets"
     return f"write {accepted}"
-
-
-def _digest(part: Part) -> str:
-    """Return a digest that identifies the message: key and target."""
-    from hashlib import sha256
-
-    return sha256(f"{part.key}\0{part.target}".encode()).hexdigest()[:32]
 
 
 def _is_ip_address(value: str) -> bool:

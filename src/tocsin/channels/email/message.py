@@ -40,6 +40,14 @@ class Mailbox:
         return f"{self.name} <{self.address}>" if self.name else self.address
 
 
+@dataclass(frozen=True, slots=True)
+class MailThread:
+    """The thread of an earlier mail: the Message-ID of its first mail, and its subject."""
+
+    root: str
+    subject: str
+
+
 @dataclass(slots=True)
 class MailContents:
     """What a mail shows: its subject, its texts, and headers about its priority."""
@@ -78,7 +86,7 @@ def compose(
     title: str = "",
     dress: Callable[[MailContents], None] | None = None,
 ) -> bytes:
-    """Return the mail with CRLF line ends; Markdown adds an HTML part, and so may `dress`.
+    """Return the mail with CRLF line ends; Markdown adds an HTML part, and so may `dress`, which changes the contents.
 
     Only subject and body contain the caller's text. Raises ValueError if the standard library refuses a header.
     """
@@ -106,6 +114,24 @@ def compose(
     if contents.html:
         message.add_alternative(contents.html, subtype="html", cte=_transfer_encoding(contents.html))
     return message.as_bytes()
+
+
+def subject_of(text: str, *, markdown: bool, title: str) -> str:
+    """Return the subject that `compose` gives a text."""
+    return _contents(text, markdown=markdown, title=title).subject
+
+
+def follow(contents: MailContents, thread: MailThread) -> None:
+    """Make a mail a reply in a thread: with its subject, because mail programs divide a thread by subjects."""
+    from html import escape
+
+    if contents.subject != thread.subject:
+        contents.text = f"{contents.subject}\n\n{contents.text}"
+        if contents.html:
+            contents.html = contents.html.replace("<body>", f"<body><p><b>{escape(contents.subject)}</b></p>", 1)
+        contents.subject = thread.subject
+    # RFC 5322, 3.6.4
+    contents.headers = {**contents.headers, "In-Reply-To": thread.root, "References": thread.root}
 
 
 def _contents(text: str, *, markdown: bool, title: str) -> MailContents:

@@ -1,9 +1,9 @@
 """guildchat sends: Discord, by REST v10. Source: docs/facts/guildchat.md."""
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
+from tocsin.channels.contract import ChannelSpec, MessageGoneError, OutboundAdapter, Part, Sent, Tools
 from tocsin.channels.guildchat.api import API_URL, BOT_TOKEN, MAX_CHARS, SUPPRESS_EMBEDS, GuildchatApi, repeat_once
 from tocsin.channels.guildchat.settings import PUBLIC_KEY
 from tocsin.channels.model import degraded, native
@@ -13,11 +13,14 @@ from tocsin.core.errors import ChannelError
 from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tocsin.core.text.markup import Renderer
 
 SPLIT = Variable(
     "GUILDCHAT_SPLIT", boolean, False, "Split texts longer than 2,000 characters instead of rejecting them."
 )
+UNKNOWN_MESSAGE = "10008"
 _TARGET = r"[0-9]{17,20}"
 
 
@@ -47,6 +50,8 @@ class GuildchatAdapter(OutboundAdapter):
             "actions": native("buttons; an address of more than 512 characters is a line"),
             "mention": native(),
             "silent": native(),
+            "key": native("edits; slow for messages older than an hour"),
+            "withdraw": native(),
         },
         # Two waits of 30 s and two calls of 25 s: the longest that `deliver` takes.
         send_timeout_s=120.0,
@@ -75,24 +80,48 @@ class GuildchatAdapter(OutboundAdapter):
 
         return GuildMarkdown(MAX_CHARS)
 
-    async def deliver(self, part: Part) -> str:
+    async def deliver(self, part: Part) -> Sent:
         """Post one part; the note is the message's ID.
 
         An unanswered attempt is repeated once: because of the nonce, the provider then returns the first message
         instead of posting a second one.
         """
-        body = {
-            "content": part.text,
-            "allowed_mentions": {"parse": []},
-            "nonce": nonce(part),
-            "enforce_nonce": True,
-            "flags": SUPPRESS_EMBEDS,
-        }
-        if part.content:
-            self.dresser.dress(body, part, part.content)
+        body = {**self._body(part), "nonce": nonce(part), "enforce_nonce": True}
         path, longest_s = f"/channels/{part.target}/messages", self.spec.retry.longest_wait_s
         sent = await repeat_once(lambda: self._api.call("POST", path, body, proof="id", longest_wait_s=longest_s))
-        return f"id={sent['id']}"
+        return Sent(f"id={sent['id']}", {"channel": part.target, "id": sent["id"]})
+
+    async def edit(self, part: Part, ref: "Mapping[str, str]") -> str:
+        """Replace a message of the bot; repeating this has no further effect."""
+        body = {"embeds": [], "components": [], **self._body(part)}
+        body["flags"] &= SUPPRESS_EMBEDS  # the only one that can be changed
+        try:
+            await self._change("PATCH", ref, body)
+        except ChannelError as refusal:
+            if refusal.provider_code == UNKNOWN_MESSAGE:
+                raise MessageGoneError("the message was deleted there", provider_code=UNKNOWN_MESSAGE) from None
+            raise
+        return f"id={ref['id']}"
+
+    async def withdraw(self, ref: "Mapping[str, str]") -> str:
+        """Delete a message of the bot."""
+        try:
+            await self._change("DELETE", ref, None)
+        except ChannelError as refusal:
+            if refusal.provider_code != UNKNOWN_MESSAGE:
+                raise
+            return "it was deleted there already"
+        return f"withdrew id={ref['id']}"
+
+    async def _change(self, method: str, ref: "Mapping[str, str]", body: dict[str, Any] | None) -> None:
+        path, longest_s = f"/channels/{ref['channel']}/messages/{ref['id']}", self.spec.retry.longest_wait_s
+        await repeat_once(lambda: self._api.call(method, path, body, longest_wait_s=longest_s))
+
+    def _body(self, part: Part) -> dict[str, Any]:
+        body = {"content": part.text, "allowed_mentions": {"parse": []}, "flags": SUPPRESS_EMBEDS}
+        if part.content:
+            self.dresser.dress(body, part, part.content)
+        return body
 
     async def probe(self) -> str:
         """Look up the bot's own user."""

@@ -36,9 +36,11 @@ SUPPRESS_EMBEDS = 4
 # Remedies by the provider's error code; other codes are shown without one.
 ADVICE = {
     10003: "wrong channel ID, or the channel was deleted; copy its ID again",
+    10008: "it was deleted there",
     40058: "a forum, or a post without a message by its author; choose a text channel or a thread",
     40333: "the provider rejected the User-Agent; a proxy may have changed it",
     50001: "the bot is not a member of the server, or cannot see the channel; invite it and grant View Channel",
+    50005: "another bot or person wrote the message",
     50006: "the message has no visible text",
     50007: (
         "this user does not accept direct messages from the bot; the user must allow them or share a server with it"
@@ -49,7 +51,8 @@ ADVICE = {
     50083: "the thread is archived; reopen it or choose another one",
     200000: "AutoMod blocked the text; change it, or exempt the bot's role from the rule",
 }
-THROTTLED = {20016, 20028}  # slow mode and the channel's write limit
+# Slow mode, the channel's write limit, and edits of old messages.
+THROTTLED = {20016, 20028, 30046}
 BAD_TOKEN = "invalid token; copy the bot token again into GUILDCHAT_BOT_TOKEN and restart"  # noqa: S105  # advice
 _EVERYWHERE = ""  # the key for all paths
 

@@ -3,7 +3,16 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, Tools
+from tocsin.channels.contract import (
+    COMMONMARK,
+    PLAIN,
+    ChannelSpec,
+    MessageGoneError,
+    OutboundAdapter,
+    Part,
+    Sent,
+    Tools,
+)
 from tocsin.channels.model import degraded, native
 from tocsin.channels.teamchat.api import API_URL, BOT_TOKEN, TeamchatApi
 from tocsin.channels.teamchat.settings import HEAR_BOTS, SIGNING_SECRET
@@ -14,6 +23,8 @@ from tocsin.core.text.measures import escaped_code_points
 from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tocsin.core.config.settings import Values
     from tocsin.core.text.markup import Renderer
 
@@ -53,7 +64,10 @@ class TeamchatAdapter(OutboundAdapter):
             "actions": native(),
             "mention": native(),
             "silent": degraded("names without a mention; the product has no quiet mode"),
+            "key": native("edits; up to 4,000 characters"),
+            "withdraw": native(),
         },
+        edit_length=4_000,
     )
 
     dressing = "tocsin.channels.teamchat.blocks:TeamchatBlocks"
@@ -83,9 +97,35 @@ class TeamchatAdapter(OutboundAdapter):
 
         return (LiteralMrkdwn if parse_mode == PLAIN else Mrkdwn)(self.chunk_at())
 
-    async def deliver(self, part: Part) -> str:
+    async def deliver(self, part: Part) -> Sent:
         """Post one part; the note is the timestamp that identifies the message."""
         channel, _, thread = part.target.partition("/")
+        body = self._body(part, channel)
+        if thread:
+            body["thread_ts"] = thread
+        return _sent(await self._api.call("chat.postMessage", body, proof="ts"), channel)
+
+    async def edit(self, part: Part, ref: "Mapping[str, str]") -> Sent:
+        """Update a message of the bot; both text and blocks are replaced."""
+        body = {"blocks": [], "attachments": [], **self._body(part, ref["channel"]), "ts": ref["ts"]}
+        try:
+            return _sent(await self._api.call("chat.update", body, proof="ts"), ref["channel"])
+        except ChannelError as refusal:
+            if refusal.provider_code == "message_not_found":
+                raise MessageGoneError("the message was deleted there", provider_code="message_not_found") from None
+            raise
+
+    async def withdraw(self, ref: "Mapping[str, str]") -> str:
+        """Delete a message of the bot."""
+        try:
+            await self._api.call("chat.delete", {"channel": ref["channel"], "ts": ref["ts"]})
+        except ChannelError as refusal:
+            if refusal.provider_code != "message_not_found":
+                raise
+            return "it was deleted there already"
+        return f"withdrew ts={ref['ts']}"
+
+    def _body(self, part: Part, channel: str) -> dict[str, Any]:
         body: dict[str, Any] = {
             "channel": channel,
             "text": part.text if part.parse_mode in {COMMONMARK, PLAIN} else escape(part.text),
@@ -95,13 +135,17 @@ class TeamchatAdapter(OutboundAdapter):
         }
         if part.parse_mode == PLAIN:
             body["mrkdwn"] = False
-        if thread:
-            body["thread_ts"] = thread
         if part.content:
             self.dresser.dress(body, part, part.content)
-        return f"ts={(await self._api.call('chat.postMessage', body, proof='ts'))['ts']}"
+        return body
 
     async def probe(self) -> str:
         """Check the token; the answer names the bot and the workspace."""
         answer = await self._api.call("auth.test", {}, proof="user")
         return f"{answer['user']} ({answer.get('team', '?')})"
+
+
+def _sent(answer: dict[str, Any], channel: str) -> Sent:
+    """Return the note, and the channel's ID with the timestamp: updates take no names."""
+    found = answer.get("channel")
+    return Sent(f"ts={answer['ts']}", {"channel": found if isinstance(found, str) else channel, "ts": answer["ts"]})

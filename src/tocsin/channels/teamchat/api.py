@@ -41,6 +41,12 @@ ADVICE = {
     "token_expired": "invalid token: it has expired; set a new TEAMCHAT_BOT_TOKEN",
     "user_not_found": "unknown user in this workspace",
     "cannot_dm_bot": "bots cannot receive direct messages",
+    "message_not_found": "it was deleted there",
+    "cant_update_message": "another app or person wrote the message",
+    "cant_delete_message": "another app or person wrote the message",
+    "edit_window_closed": "the workspace no longer allows editing it",
+    "is_inactive": "the channel is archived or frozen",
+    "msg_blocks_too_long": "shorten the text",
 }
 TRANSIENT = {"fatal_error", "internal_error", "service_unavailable", "request_timeout"}
 THROTTLED = {"ratelimited", "rate_limited"}

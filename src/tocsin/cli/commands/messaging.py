@@ -55,6 +55,15 @@ Without --title, the first line of a text of several lines is the subject of a m
     parser.set_defaults(run=_send, free_text="message")
 
 
+def configure_withdraw(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin withdraw`."""
+    parser.epilog = "example: tocsin withdraw email ops@example.org disk-web1"
+    parser.add_argument("channel", help="channel or alias; `tocsin channels` lists them")
+    parser.add_argument("target", help="address that the message was sent to")
+    parser.add_argument("key", help="key that the message was sent with (`--key`)")
+    parser.set_defaults(run=_withdraw)
+
+
 def configure_profiles(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin profiles`."""
     parser.epilog = """example: tocsin profiles
@@ -153,6 +162,19 @@ def _queue(arguments: argparse.Namespace, message: str, options: Options, out: C
         )
 
     return with_app(options, out, work, writes=True)
+
+
+def _withdraw(arguments: argparse.Namespace, options: Options, out: Console) -> int:
+    async def work(app: App) -> int:
+        channel, target, key = readable(arguments.channel), readable(arguments.target), readable(arguments.key)
+        call = app.messenger.withdraw(channel, target, key, Caller(CLI.name))
+        receipt = await out.while_waiting(f"Withdrawing on {channel} …", call)
+        result = receipt.result
+        if result.ok:
+            out.effect_done("the message was withdrawn")
+        return _show(out, receipt, f"{app.registry.label(result.channel)} {result.target}: {result.message}")
+
+    return with_app(options, out, work)
 
 
 def _profiles(_: argparse.Namespace, options: Options, out: Console) -> int:

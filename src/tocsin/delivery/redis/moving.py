@@ -54,7 +54,7 @@ class RedisDeliveries:
             *(int(delivery.policy is Policy.AT_MOST_ONCE), encode_key(delivery.idempotency_key or "")),
             *(micro(delivery.created_at), micro_or_none(delivery.not_before), micro_or_none(delivery.expires_at)),
             *(micro_or_none(due if is_open else None), micro_or_none(None if is_open else finished)),
-            *(encode_constants(delivery), encode_outcome(delivery)),
+            *(encode_constants(delivery), encode_outcome(delivery), encode_key(delivery.key)),
         ]
 
     async def _members(self) -> list[bytes]:

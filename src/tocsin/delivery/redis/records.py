@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin.core.storage.redis_time import MICRO, micro
 from tocsin.core.text.strings import storable
-from tocsin.delivery.model import AttemptOutcome, Delivery, DeliveryStatus, pack_extra, read_policy
+from tocsin.delivery.model import AttemptOutcome, Delivery, DeliveryStatus, MessageOperation, pack_extra, read_policy
 from tocsin.delivery.store import DeliveryHold
 
 
@@ -28,7 +28,7 @@ def _seconds(raw: bytes | str) -> float:
 log = logging.getLogger(__name__)
 
 _FIXED = ("id", "channel", "target", "message", "source", "policy", "parse_mode", "created_at", "idempotency_key")
-_KNOWN = frozenset((*_FIXED, "extra"))
+_KNOWN = frozenset((*_FIXED, "extra", "key"))
 # Field of the hash → field of the record, and its reader.
 _CHANGING: dict[bytes, tuple[str, Callable[[bytes], object]]] = {
     b"status": ("status", lambda raw: DeliveryStatus(raw.decode())),
@@ -45,12 +45,18 @@ _CHANGING: dict[bytes, tuple[str, Callable[[bytes], object]]] = {
     b"finished_at": ("finished_at", _seconds),
     b"duration_ms": ("duration_ms", int),
     b"dismissed": ("dismissed", lambda raw: raw == b"1"),
+    b"operation": ("operation", lambda raw: MessageOperation(raw.decode())),
+    b"revision": ("revision", int),
+    b"note": ("note", bytes.decode),
+    b"ref": ("ref", bytes.decode),
 }
 
 
 def encode_constants(delivery: Delivery) -> str:
     """Return the constant values as JSON; raise ChannelError if the extras are too large."""
     found = {name: getattr(delivery, name) for name in _FIXED}
+    if delivery.key:
+        found["key"] = storable(delivery.key)
     if pack_extra(delivery.extra):
         found["extra"] = dict(delivery.extra)
     return json.dumps(found)
@@ -71,6 +77,10 @@ def encode_outcome(delivery: Delivery) -> str:
     }
     if delivery.dismissed:
         found["dismissed"] = 1
+    if delivery.key:
+        found |= {"operation": str(delivery.operation), "revision": delivery.revision, "ref": delivery.ref}
+    if delivery.note:
+        found["note"] = storable(delivery.note)
     if delivery.duration_ms is not None:
         found["duration_ms"] = delivery.duration_ms
     return json.dumps(found)
@@ -83,6 +93,9 @@ def outcome_fields(outcome: AttemptOutcome) -> list[str | int]:
         *("error", storable(outcome.error), "error_class", outcome.error_class),
         *("duration_ms", outcome.duration_ms),
         *(("provider_id", storable(outcome.provider_id)) if outcome.provider_id else ()),
+        *(("operation", str(outcome.operation)) if outcome.operation is not MessageOperation.SEND else ()),
+        *(("note", storable(outcome.note)) if outcome.note else ()),
+        *(("revision", outcome.revision, "ref", outcome.ref) if outcome.revision else ()),
     ]
 
 

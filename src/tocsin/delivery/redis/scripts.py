@@ -12,6 +12,7 @@ from tocsin.core.storage.redis_client import load_script
 from tocsin.core.storage.redis_time import TIME
 from tocsin.delivery.model import (
     IDEMPOTENCY_S,
+    KEYS_KEPT_S,
     LONGEST_HOLD_S,
     PROMPT_SCHEDULE_S,
     PROMPT_SOURCES,
@@ -33,7 +34,14 @@ def _said(delivery: Delivery) -> str:
 
 
 # Accepting
-ENQUEUE = load_script(_LUA, "enqueue", TIME, "queue", IDEMPOTENCY_US=round(IDEMPOTENCY_S * 1_000_000))
+ENQUEUE = load_script(
+    _LUA,
+    "enqueue",
+    TIME,
+    "queue",
+    IDEMPOTENCY_US=round(IDEMPOTENCY_S * 1_000_000),
+    AMBIGUOUS=str(FailureKind.AMBIGUOUS),
+)
 RECORD = load_script(_LUA, "record", TIME, "queue")
 
 # Sending
@@ -57,6 +65,7 @@ NEXT = load_script(_LUA, "next", TIME, "queue", "rules", LONGEST_HOLD_US=_LONGES
 PACE = load_script(_LUA, "pace", TIME, "queue", "rules", LONGEST_HOLD_US=_LONGEST_HOLD_US)
 RENEW = load_script(_LUA, "renew", TIME, "queue")
 PROGRESS = load_script(_LUA, "progress", TIME, "queue")
+BEGIN_CHANGE = load_script(_LUA, "begin_change", TIME, "queue")
 HOLD = load_script(_LUA, "hold", TIME, "queue")
 FINISH = load_script(_LUA, "finish", TIME, "queue")
 RELEASE = load_script(_LUA, "release", TIME, "queue")
@@ -70,10 +79,11 @@ REPLAY = load_script(_LUA, "replay", TIME, "queue")
 DISMISS = load_script(_LUA, "dismiss", TIME, "queue")
 RETRY = load_script(_LUA, "retry", TIME, "queue")
 CANCEL = load_script(_LUA, "cancel", TIME, "queue")
-PRUNE = load_script(_LUA, "prune", TIME, "queue")
+PRUNE = load_script(_LUA, "prune", TIME, "queue", KEYS_KEPT_US=round(KEYS_KEPT_S * 1_000_000))
 
 # Reading
 GET = load_script(_LUA, "get")
+LATEST = load_script(_LUA, "latest")
 MATCHING = load_script(_LUA, "matching")
 WHY = load_script(_LUA, "why", TIME, "queue")
 SCAN = load_script(_LUA, "scan")

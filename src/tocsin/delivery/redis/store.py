@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
@@ -20,7 +20,6 @@ from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import SHARE
 from tocsin.delivery.model import (
-    FAILED,
     LEASE_S,
     NEEDING_PERSON,
     REPLAYABLE,
@@ -28,6 +27,7 @@ from tocsin.delivery.model import (
     AttemptOutcome,
     Delivery,
     DeliveryStatus,
+    MessageOperation,
     NewDelivery,
     Policy,
     Rate,
@@ -44,6 +44,7 @@ from tocsin.delivery.redis.records import (
     to_delivery,
     to_hold,
 )
+from tocsin.delivery.redis.search import SearchPosition, add_to_figures, index_name, matches
 from tocsin.delivery.store import (
     ONLY_CANCELS,
     ONLY_DISMISSALS,
@@ -56,7 +57,6 @@ from tocsin.delivery.store import (
     Health,
     check_finished,
     not_allowed,
-    search_words,
     unknown_delivery,
     with_reason,
 )
@@ -98,6 +98,7 @@ class RedisStore:
                 *(delivery.id, encode_key(delivery.channel), encode_key(delivery.target)),
                 *(int(delivery.policy is Policy.AT_MOST_ONCE), encode_key(delivery.idempotency_key or "")),
                 *(micro_or_none(delivery.not_before), micro_or_none(delivery.expires_at), encode_constants(delivery)),
+                *(encode_key(delivery.key), delivery.operation),
             ]
         if not args:
             return []
@@ -112,6 +113,7 @@ class RedisStore:
         args: list[Argument] = [
             *(delivery.id, encode_key(delivery.channel), encode_key(delivery.target), delivery.status, encode_key(key)),
             *(micro(delivery.created_at), micro(finished_at), encode_constants(delivery), encode_outcome(delivery)),
+            encode_key(delivery.key),
         ]
         await self._run(scripts.RECORD, args)
 
@@ -128,6 +130,13 @@ class RedisStore:
     async def renew(self, worker: str, ids: Sequence[str]) -> set[str]:
         answers = await self._run(scripts.RENEW, [worker, micro(LEASE_S), *ids])
         return {mine.decode() for mine in answers[0]}
+
+    async def latest(self, channel: str, target: str, key: str) -> Delivery | None:
+        pairs = await self._ask(scripts.LATEST, [encode_key(channel), encode_key(target), encode_key(key)])
+        return to_delivery(pairs) if pairs else None
+
+    async def begin_change(self, worker: str, id: str, operation: MessageOperation) -> bool:
+        return bool((await self._run(scripts.BEGIN_CHANGE, [worker, id, operation]))[0])
 
     async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:
         answers = await self._run(scripts.PROGRESS, [worker, id, parts_sent, parts_total])
@@ -209,7 +218,7 @@ class RedisStore:
         return replace(page, items=await self._with_reasons(page.items))
 
     async def _search(self, query: DeliveryFilter) -> ListPage[Delivery]:
-        seen = _SearchPosition.from_cursor(query.cursor)
+        seen = SearchPosition.from_cursor(query.cursor)
         found: list[Delivery] = []
         for _ in range(SCAN_LIMIT // SCAN_CHUNK):
             rows = await self._scan(query, seen)
@@ -217,18 +226,18 @@ class RedisStore:
                 if len(found) == query.limit:
                     return ListPage(found, seen.cursor)
                 seen = place
-                found += [each for each in known_deliveries([pairs] if pairs else []) if _matches(each, query)]
+                found += [each for each in known_deliveries([pairs] if pairs else []) if matches(each, query)]
             if len(rows) < SCAN_CHUNK:
                 return ListPage(found)
         return ListPage(found, seen.cursor)
 
     async def _scan(
-        self, query: DeliveryFilter, seen: "_SearchPosition"
-    ) -> list[tuple["_SearchPosition", Sequence[bytes]]]:
+        self, query: DeliveryFilter, seen: "SearchPosition"
+    ) -> list[tuple["SearchPosition", Sequence[bytes]]]:
         oldest = "" if query.since is None else micro(query.since)
-        args: list[Argument] = [_index(query), oldest, SCAN_CHUNK, seen.score, seen.member]
+        args: list[Argument] = [index_name(query), oldest, SCAN_CHUNK, seen.score, seen.member]
         rows = await self._ask(scripts.SCAN, args)
-        return [(_SearchPosition(score.decode(), member.decode()), pairs) for member, score, pairs in rows]
+        return [(SearchPosition(score.decode(), member.decode()), pairs) for member, score, pairs in rows]
 
     async def replay(self, id: str) -> Delivery:
         return _changed(id, await self._run(scripts.REPLAY, [encode_key(id), *sorted(REPLAYABLE)]), ONLY_REPLAYS)
@@ -255,7 +264,7 @@ class RedisStore:
         while True:
             page = await self._search(query)
             for delivery in page.items:
-                found[delivery.channel] = _add_to_figures(found.get(delivery.channel, ChannelFigures()), delivery)
+                found[delivery.channel] = add_to_figures(found.get(delivery.channel, ChannelFigures()), delivery)
             if not page.next_cursor:
                 return found
             query = replace(query, cursor=page.next_cursor)
@@ -325,43 +334,6 @@ def former_names(client: RedisClient, prefix: str = "tocsin") -> FormerNames:
     return FormerNames(client, "delivery", *names, sign=f"{former}seq")
 
 
-class _SearchPosition(NamedTuple):
-    """The position of a record in an index: newest first, by time and then by acceptance."""
-
-    score: str = ""
-    member: str = ""
-
-    @classmethod
-    def from_cursor(cls, cursor: str) -> "_SearchPosition":
-        score, _, member = cursor.partition(":")
-        return cls(score, member) if score.isdigit() else cls()
-
-    @property
-    def cursor(self) -> str:
-        return f"{self.score}:{self.member}"
-
-
-def _index(query: DeliveryFilter) -> bytes:
-    """Return the smallest index that contains all results of the query."""
-    if query.target:
-        return b"target:" + encode_key(query.target)
-    if query.status is not None:
-        return b"status:" + query.status.encode()
-    return b"channel:" + encode_key(query.channel) if query.channel else b"all"
-
-
-def _matches(delivery: Delivery, query: DeliveryFilter) -> bool:
-    words = search_words(query.text.casefold().split())
-    text = f"{delivery.message}\n{delivery.target}".casefold() if words else ""
-    return (
-        query.status in {None, delivery.status}
-        and not (query.undismissed and delivery.dismissed)
-        and query.channel in {"", delivery.channel}
-        and query.target in {"", delivery.target}
-        and all(word in text for word in words)
-    )
-
-
 def _rules(rules: Mapping[str, ChannelRules]) -> str:
     """Return the rules as JSON for the scripts; unset ones are omitted."""
     return json.dumps({channel: _rule(rule) for channel, rule in rules.items()})
@@ -390,10 +362,3 @@ def _changed(id_: str, answers: Sequence[Any], hint: str) -> Delivery:
     if not answers[0]:
         raise not_allowed(id_, delivery.status, hint)
     return delivery
-
-
-def _add_to_figures(figures: ChannelFigures, delivery: Delivery) -> ChannelFigures:
-    if delivery.status is DeliveryStatus.SENT:
-        last = max(figures.last_sent_at or 0.0, delivery.finished_at or 0.0)
-        return replace(figures, sent=figures.sent + 1, last_sent_at=last)
-    return replace(figures, failed=figures.failed + 1) if delivery.status in FAILED else figures

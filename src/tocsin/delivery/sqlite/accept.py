@@ -2,11 +2,12 @@
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 from tocsin.core.text.strings import storable
-from tocsin.delivery.model import IDEMPOTENCY_S, Delivery, DeliveryStatus, NewDelivery, pack_extra
+from tocsin.delivery.model import IDEMPOTENCY_S, Delivery, DeliveryStatus, MessageOperation, NewDelivery, pack_extra
 from tocsin.delivery.sqlite import lanes
 from tocsin.delivery.sqlite.lanes import Now, to_delivery
 
@@ -17,6 +18,7 @@ _KEY, _CREATED, _FINISHED = (_RECORD.index(name) for name in ("idempotency_key",
 _fields_of = attrgetter(*_RECORD)
 _INSERT = f"INSERT OR IGNORE INTO deliveries ({', '.join(_RECORD)}) VALUES "  # noqa: S608  # names of our own
 _ROW = f"({', '.join('?' * len(_RECORD))})"
+_INSERT_AT = _INSERT.replace("(", "(seq, due_mono, ", 1) + _ROW.replace("(", "(?, ?, ", 1)
 
 
 def enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Delivery:
@@ -24,11 +26,49 @@ def enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Deliv
     delivery = new.accepted(now.wall)
     if (known := _known(connection, delivery.idempotency_key, now)) is not None:
         return to_delivery(known)
-    connection.execute(_INSERT + _ROW, _values(delivery))
+    if delivery.key:
+        delivery = _take_place(connection, delivery, now)
+    else:
+        connection.execute(_INSERT + _ROW, _values(delivery))
     if delivery.not_before is not None and delivery.not_before > now.wall:
         connection.execute("UPDATE deliveries SET asleep = 1 WHERE id = ?", [delivery.id])
     else:
         lanes.open_lane(connection, delivery.channel, delivery.target, now)
+    return delivery
+
+
+def _take_place(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> Delivery:
+    """Insert a delivery with a key, at the position and with the waits of the one that waits with the same key.
+
+    One that may have been sent already keeps its place: the new one edits its message after it.
+    """
+    sql = (
+        "SELECT d.*, d.seq <= (SELECT up_to FROM words_indexed WHERE rowid = 1) AS indexed"
+        " FROM deliveries d INDEXED BY deliveries_key WHERE channel = ? AND target = ? AND key = ? AND key <> ''"
+        " AND status IN ('queued', 'retry_wait') AND NOT (operation = 'send' AND error_class = 'ambiguous')"
+        " ORDER BY seq LIMIT 1"
+    )
+    row = connection.execute(sql, [delivery.channel, delivery.target, delivery.key]).fetchone()
+    if row is None:
+        connection.execute(_INSERT + _ROW, _values(delivery))
+        return delivery
+    if row["indexed"]:
+        words = "INSERT INTO delivery_words (delivery_words, rowid, message, target) VALUES ('delete', ?, ?, ?)"
+        connection.execute(words, [row["seq"], row["message"], row["target"]])
+    ending = DeliveryStatus.CANCELLED if delivery.operation is MessageOperation.WITHDRAW else DeliveryStatus.SUPERSEDED
+    connection.execute(
+        "UPDATE deliveries SET seq = (SELECT max(seq) + 1 FROM deliveries), status = ?, asleep = 0, finished_at = ?,"
+        " next_attempt_at = NULL, note = ? WHERE seq = ?",
+        [ending, now.wall, f"delivery {delivery.id} took its place", row["seq"]],
+    )
+    kept = {name: row[name] for name in ("failures", "next_attempt_at", "error", "error_class")}
+    status = DeliveryStatus(row["status"])
+    not_before = row["not_before"] if delivery.not_before is None else delivery.not_before
+    delivery = replace(delivery, status=status, not_before=not_before, **kept)
+    connection.execute(_INSERT_AT, [row["seq"], row["due_mono"], *_values(delivery)])
+    if row["indexed"]:
+        words = "INSERT INTO delivery_words (rowid, message, target) VALUES (?, ?, ?)"
+        connection.execute(words, [row["seq"], delivery.message, delivery.target])
     return delivery
 
 

@@ -18,6 +18,7 @@ from tocsin.delivery.model import (
     AttemptOutcome,
     Delivery,
     DeliveryStatus,
+    MessageOperation,
     Rate,
     judge_abandoned,
     read_policy,
@@ -235,7 +236,7 @@ def end_try(connection: sqlite3.Connection, row: sqlite3.Row, outcome: AttemptOu
     connection.execute(
         "UPDATE deliveries SET status = ?, parts_sent = ?, parts_total = ?, provider_id = ?, error = ?,"
         " error_class = ?, duration_ms = ?, due_mono = ?, next_attempt_at = ?, finished_at = ?,"
-        " failures = failures + ? WHERE seq = ?",
+        " failures = failures + ?, operation = ?, revision = ?, note = ?, ref = ? WHERE seq = ?",
         [
             outcome.status,
             outcome.parts_sent,
@@ -248,6 +249,10 @@ def end_try(connection: sqlite3.Connection, row: sqlite3.Row, outcome: AttemptOu
             now.wall + outcome.wait_s if waits else None,
             None if open_ else now.wall,
             int(open_ and not outcome.throttled),
+            outcome.operation,
+            outcome.revision,
+            storable(outcome.note),
+            outcome.ref,
             row["seq"],
         ],
     )
@@ -335,4 +340,5 @@ def to_delivery(row: sqlite3.Row) -> Delivery:
     fields["policy"] = read_policy(row["policy"])
     fields["extra"] = json.loads(row["extra"]) if row["extra"] else {}
     fields["dismissed"] = bool(row["dismissed"])
+    fields["operation"] = MessageOperation(row["operation"])
     return Delivery(**fields)

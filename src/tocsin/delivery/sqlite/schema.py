@@ -4,6 +4,7 @@
 `not_before`; then it joins its lane. A lane exists while it has open deliveries that are awake;
 `sending` is the one in flight. `pace` has the buckets that are not full: `tat`, their theoretical
 arrival time (GCRA), and the provider's hold: its end on both clocks, and its reason.
+A delivery that takes the place of another one gets its `seq`, and the other one a new `seq`.
 `delivery_words` indexes deliveries `up_to` a number, later than they are accepted: indexing takes three times as long
 as inserting the row. `extra` is JSON, or empty.
 """
@@ -91,4 +92,13 @@ CHANGES = "delivery_changes"
 
 _DISMISSED = "ALTER TABLE deliveries ADD COLUMN dismissed INTEGER NOT NULL DEFAULT 0;"
 
-MIGRATIONS = (_FIRST, _EXTRA, _REASON, noted("deliveries", CHANGES), _DISMISSED)
+_KEYS = """
+ALTER TABLE deliveries ADD COLUMN key TEXT NOT NULL DEFAULT '';
+ALTER TABLE deliveries ADD COLUMN operation TEXT NOT NULL DEFAULT 'send';
+ALTER TABLE deliveries ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE deliveries ADD COLUMN note TEXT NOT NULL DEFAULT '';
+ALTER TABLE deliveries ADD COLUMN ref TEXT NOT NULL DEFAULT '';
+CREATE INDEX deliveries_key ON deliveries (channel, target, key, seq) WHERE key <> '';
+"""
+
+MIGRATIONS = (_FIRST, _EXTRA, _REASON, noted("deliveries", CHANGES), _DISMISSED, _KEYS)

@@ -17,6 +17,7 @@ from tocsin.core.storage.database import Database, DatabaseError
 from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.model import (
+    KEYS_KEPT_S,
     LEASE_S,
     NEEDING_PERSON,
     REPLAYABLE,
@@ -24,6 +25,7 @@ from tocsin.delivery.model import (
     AttemptOutcome,
     Delivery,
     DeliveryStatus,
+    MessageOperation,
     NewDelivery,
     pack_extra,
 )
@@ -108,6 +110,25 @@ class SqliteStore:
                     [now.mono + LEASE_S, row["channel"], row["target"]],
                 )
             return set(held)
+
+        return await self._write(work)
+
+    async def latest(self, channel: str, target: str, key: str) -> Delivery | None:
+        sql = (
+            "SELECT * FROM deliveries INDEXED BY deliveries_key WHERE channel = ? AND target = ? AND key = ?"
+            " AND key <> '' AND status IN ('sent', 'uncertain') ORDER BY seq DESC LIMIT 1"
+        )
+        words = [storable(channel), storable(target), storable(key)]
+        row = await self._database.read(lambda c: c.execute(sql, words).fetchone())
+        return to_delivery(row) if row else None
+
+    async def begin_change(self, worker: str, id: str, operation: MessageOperation) -> bool:
+
+        def work(connection: sqlite3.Connection, _: Now) -> bool:
+            row = _held(connection, worker, id)
+            if row is not None:
+                connection.execute("UPDATE deliveries SET operation = ? WHERE seq = ?", [operation, row["seq"]])
+            return row is not None
 
         return await self._write(work)
 
@@ -261,10 +282,13 @@ class SqliteStore:
     async def prune(self, before: float) -> int:
         sql = (
             "DELETE FROM deliveries WHERE seq IN"
-            " (SELECT seq FROM deliveries WHERE finished_at IS NOT NULL AND finished_at < ? LIMIT ?)"
+            " (SELECT seq FROM deliveries d WHERE finished_at IS NOT NULL AND finished_at < ?"
+            " AND NOT (key <> '' AND finished_at >= ? AND seq = (SELECT max(seq) FROM deliveries k"
+            " INDEXED BY deliveries_key WHERE k.channel = d.channel AND k.target = d.target AND k.key = d.key"
+            " AND k.key <> '' AND k.status IN ('sent', 'uncertain'))) LIMIT ?)"
         )
-        forgotten = 0
-        while count := await self._write(lambda c, _: c.execute(sql, [before, PRUNE_BATCH]).rowcount):
+        forgotten, keys = 0, self._clock.now() - KEYS_KEPT_S
+        while count := await self._write(lambda c, _: c.execute(sql, [before, keys, PRUNE_BATCH]).rowcount):
             forgotten += count
         # SQLite reuses the highest number after its row was deleted.
         await self._write(lambda c, _: _forget_number(c))

@@ -39,6 +39,12 @@ MSG_RETRY = AuditAction(
     "msg.retry", "A waiting delivery was attempted before its next attempt was due.", (DELIVERY, CHANNEL, TARGET)
 )
 MSG_DISMISS = AuditAction("msg.dismiss", "A failed delivery was dismissed by a person.", (DELIVERY, CHANNEL, TARGET))
+MSG_WITHDRAW = AuditAction(
+    "msg.withdraw",
+    "The message of a key was withdrawn, or could not be.",
+    (CHANNEL, TARGET, OK, AuditField("key", "key of the message")),
+    (ATTEMPTS, DURATION_MS, ERROR_CLASS, DELIVERY),
+)
 MSG_CANCEL = AuditAction("msg.cancel", "A waiting delivery was cancelled.", (DELIVERY, CHANNEL, TARGET))
 MSG_NOTIFY = AuditAction("msg.notify", "A message was sent to every target of a profile.", (_PROFILE, OK, _TARGETS))
 MSG_TEST = AuditAction("msg.test", "The credentials of a channel were verified.", (CHANNEL, OK))

@@ -1,7 +1,6 @@
 """Send, test and fan out, with one audit entry per operation."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.contract import COMMONMARK, NO_CONTENT, PLAIN, Outgoing, Receipt, SendResult
@@ -12,11 +11,21 @@ from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinErr
 from tocsin.core.ids import new_id
 from tocsin.core.tasks import to_the_end
 from tocsin.core.text.strings import number_of, truncate
-from tocsin.delivery.model import Delivery, NewDelivery
+from tocsin.delivery.keyed import KeyedReceipt
+from tocsin.delivery.model import MessageOperation, NewDelivery
 from tocsin.messaging.outbound.account_holds import AccountHolds
-from tocsin.messaging.outbound.audit_actions import MSG_NOTIFY, MSG_TEST, record_send
+from tocsin.messaging.outbound.audit_actions import MSG_NOTIFY, MSG_TEST, MSG_WITHDRAW, record_send
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.messaging.outbound.outbox import Outbox, may_be_out
+from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.messaging.outbound.results import (
+    SHOWN,
+    NotifyResult,
+    facts_of,
+    outcome_of,
+    queued_result,
+    with_id,
+    with_position,
+)
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -29,46 +38,28 @@ __all__ = ["Caller", "Messenger", "NotifyResult", "Observer", "OnCutOff"]
 Observer = Callable[[Receipt], None]
 OnCutOff = Callable[[Sequence[Receipt]], None]
 
-# Characters of a caller's name in an audit line, so that a long one leaves room for the rest.
-SHOWN = 200
 # How long `aclose` waits for cancelled sends; recording them takes milliseconds.
 CLOSE_S = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class NotifyResult:
-    """The outcome of one fan-out: a send result per target of the profile, in its order."""
+class UnknownKeyError(TocsinError):
+    """No message to the target has the key."""
 
-    profile: str
-    results: tuple[SendResult, ...]
-    failures: tuple[RemoteError | None, ...] = ()  # of each result of a direct fan-out
-
-    @property
-    def sent(self) -> int:
-        """The number of targets that received the message."""
-        return sum(result.ok for result in self.results)
-
-    @property
-    def failed(self) -> int:
-        """The number of targets that did not."""
-        return len(self.results) - self.sent
-
-    @property
-    def ok(self) -> bool:
-        """Whether every target received the message."""
-        return self.failed == 0
+    code = "not-found"
 
 
 class _Sending:
     """One message of a call. Its key is the ID of its record; `receipt` is set when the send has ended."""
 
-    __slots__ = ("channel", "outgoing", "receipt")
+    __slots__ = ("channel", "keyed", "operation", "outgoing", "receipt")
 
     def __init__(
         self, channel: str, target: str, message: str, parse_mode: str = "", content: Mapping[str, Any] = NO_CONTENT
     ) -> None:
         self.channel = channel
         self.outgoing = Outgoing(target, message, new_id(), parse_mode, content=content)
+        self.operation = MessageOperation.SEND
+        self.keyed: KeyedReceipt | None = None
         self.receipt: Receipt | None = None
 
 
@@ -138,12 +129,41 @@ class Messenger:
 
         def note(receipts: Sequence[Receipt]) -> None:
             receipt = receipts[0]
-            outcome, comment = _outcome(receipt)
-            facts = {**_facts(receipt), **caller.facts}
+            outcome, comment = outcome_of(receipt)
+            facts = {**facts_of(receipt), **caller.facts}
             record_send(self._audit, outcome, comment, source=caller.source, metadata=facts)
 
         sending = _Sending(channel, target, message, parse_mode, content)
         [receipt] = await self._send_all([sending], caller, note, on_cut_off)
+        return receipt
+
+    async def withdraw(self, channel: str, target: str, key: str, caller: Caller) -> Receipt:
+        """Withdraw the message of a key now, and cancel what waits with that key.
+
+        Raises only UnknownKeyError; a channel that cannot withdraw is a failed result.
+        """
+
+        def note(receipts: Sequence[Receipt]) -> None:
+            [receipt] = receipts
+            outcome, comment = outcome_of(receipt)
+            detail = f"{'withdrawn' if receipt.result.ok else outcome} on {receipt.result.channel}{comment}"
+            self._record(MSG_WITHDRAW, detail, caller, {**facts_of(receipt), "key": truncate(key, SHOWN)})
+
+        try:
+            new = self._outbox.prepare_withdrawal(channel, target, key, caller.source)
+            cancelled = await self._outbox.cancel_waiting(new, caller)
+            last = await self._outbox.store.latest(new.channel, new.target, key)
+        except TocsinError as error:
+            receipt = self._refusal_receipt(channel, target, error)
+            note([receipt])
+            return receipt
+        if last is None:
+            if not cancelled:
+                raise UnknownKeyError(f"no message to {target} has the key {key}", hint="use the key of a message")
+            return Receipt(SendResult(True, new.channel, target, message="cancelled before it was sent"))
+        sending = _Sending(channel, target, "", content={"key": key})
+        sending.operation = MessageOperation.WITHDRAW
+        [receipt] = await self._send_all([sending], caller, note, None)
         return receipt
 
     async def test(self, channel: str, caller: Caller) -> SendResult:
@@ -192,7 +212,7 @@ class Messenger:
                 MSG_NOTIFY,
                 f"profile {profile}: sent to {sent} of {number_of(len(receipts), 'target')}",
                 caller,
-                {"profile": profile, "ok": sent == len(receipts), "targets": [_facts(each) for each in receipts]},
+                {"profile": profile, "ok": sent == len(receipts), "targets": [facts_of(each) for each in receipts]},
             )
 
         sends = [
@@ -207,7 +227,7 @@ class Messenger:
         ]
         receipts = await self._send_all(sends, caller, note, on_cut_off)
         results = zip(entries, (receipt.result for receipt in receipts), strict=True)
-        placed = tuple(_with_position(result, profiles.place(entry)) for entry, result in results)
+        placed = tuple(with_position(result, profiles.place(entry)) for entry, result in results)
         return NotifyResult(profile, placed, tuple(each.failure for each in receipts))
 
     def plan(
@@ -262,7 +282,7 @@ class Messenger:
         accepted = iter(
             await self._outbox.enqueue([item for item in prepared if isinstance(item, NewDelivery)], caller)
         )
-        results = [item if isinstance(item, SendResult) else _queued_result(next(accepted)) for item in prepared]
+        results = [item if isinstance(item, SendResult) else queued_result(next(accepted)) for item in prepared]
         return NotifyResult(profile, tuple(results))
 
     async def aclose(self) -> None:
@@ -315,8 +335,16 @@ class Messenger:
             await self._record_send(sending, refused, caller)
             return
         receipts: list[Receipt] = []
+
+        async def transmit(outgoing: Outgoing) -> Receipt:
+            return await adapter.transmit(outgoing, on_cut_off=receipts.append)
+
         try:
-            receipts.append(await adapter.transmit(sending.outgoing, on_cut_off=receipts.append))
+            if sending.outgoing.content.get("key") or sending.operation is not MessageOperation.SEND:
+                sending.keyed = await self._outbox.transmit_now(adapter, sending.outgoing, sending.operation, transmit)
+                receipts.append(sending.keyed.receipt)
+            else:
+                receipts.append(await transmit(sending.outgoing))
             # Not for a cancelled send, which says nothing about the provider.
             self._notify_observers(receipts[0])
             await self._record_send(sending, receipts[0], caller)
@@ -329,8 +357,8 @@ class Messenger:
 
     async def _record_send(self, sending: "_Sending", receipt: Receipt, caller: Caller) -> None:
         outgoing = sending.outgoing
-        kept = await self._outbox.keep(outgoing, receipt, caller.source, outgoing.key)
-        sending.receipt = _with_id(receipt, outgoing.key) if kept else receipt
+        kept = await self._outbox.keep(outgoing, receipt, caller.source, outgoing.key, sending.keyed)
+        sending.receipt = with_id(receipt, outgoing.key) if kept else receipt
 
     def _notify_observers(self, receipt: Receipt) -> Receipt:
         for observer in self._observers:
@@ -344,45 +372,3 @@ class Messenger:
 
     def _record(self, action: AuditAction, detail: str, caller: Caller, facts: Mapping[str, object]) -> None:
         self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
-
-
-def _with_id(receipt: Receipt, id_: str) -> Receipt:
-    """Return `receipt` with the id of its record; dataclasses.replace takes four times as long."""
-    tries = receipt.attempts, receipt.duration_ms
-    return Receipt(
-        receipt.result, receipt.parts_sent, receipt.parts_total, *tries, receipt.failure, id_, receipt.provider_id
-    )
-
-
-def _with_position(result: SendResult, place: str) -> SendResult:
-    """Return a result whose error begins with the position of the mistake in the file."""
-    return replace(result, error=f"{place}{result.error}") if place else result
-
-
-def _queued_result(delivery: Delivery) -> SendResult:
-    return SendResult(True, delivery.channel, delivery.target, message=f"delivery={delivery.id}")
-
-
-def _outcome(receipt: Receipt) -> tuple[str, str]:
-    """Return the parts of an audit line before and after the target."""
-    result = receipt.result
-    if result.ok:
-        return "sent", f" ({result.message})"
-    return "perhaps sent" if may_be_out(receipt) else "not sent", f": {truncate(result.error, 5 * SHOWN)}"
-
-
-def _facts(receipt: Receipt) -> dict[str, object]:
-    """Return the audit metadata of one send, without the message's text (docs/decisions/0008)."""
-    result = receipt.result
-    facts: dict[str, object] = {
-        "channel": truncate(result.channel, SHOWN),
-        "target": truncate(result.target, SHOWN),
-        "ok": result.ok,
-        "attempts": receipt.attempts,
-        "duration_ms": receipt.duration_ms,
-    }
-    if receipt.failure:
-        facts["error_class"] = str(receipt.failure.kind)
-        if receipt.delivery:
-            facts["delivery"] = receipt.delivery
-    return facts

@@ -6,17 +6,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tocsin.channels.contract import NO_CONTENT, OutboundAdapter, Outgoing, Receipt
+from tocsin.channels.contract import NO_CONTENT, OutboundAdapter, Outgoing, Receipt, SendResult
+from tocsin.channels.model import Support
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
-from tocsin.core.errors import ChannelError, ConfigError, FailureKind, TocsinError, TooManyPartsError
+from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, TocsinError, TooManyPartsError
 from tocsin.core.ids import new_id
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.time.clock import Clock
-from tocsin.delivery.model import CONTENT, OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Policy
+from tocsin.delivery.keyed import KeyedReceipt, Transmit, transmit_keyed
+from tocsin.delivery.model import (
+    CONTENT,
+    OPEN,
+    AttemptOutcome,
+    Delivery,
+    DeliveryStatus,
+    MessageOperation,
+    NewDelivery,
+    Policy,
+)
 from tocsin.delivery.short_ids import whole_id
-from tocsin.delivery.store import DeliveryStore
+from tocsin.delivery.store import DeliveryFilter, DeliveryStore
 from tocsin.messaging.outbound.audit_actions import (
     MSG_CANCEL,
     MSG_DISMISS,
@@ -36,6 +47,7 @@ if TYPE_CHECKING:
 
 # The first characters of an id are its time in milliseconds (RFC 9562).
 _TIME_OF_ID = 13
+_WAITING_LOOKED_AT = 200  # waiting deliveries of a target that a direct withdrawal looks at
 _NOTED = 1_000  # recent deliveries with a key; fewer than this are queued during one call
 
 # Appended to a shortened reply.
@@ -119,7 +131,24 @@ class Outbox:
             raise ConfigError(f"unknown policy {policy[:50]!r}", hint=f"choose from: {', '.join(Policy)}")
         chosen = Policy(policy) if policy else usual
         text, mode, extra = normalise(outgoing.text), outgoing.parse_mode, _stored_extra(outgoing, adapter)
-        return NewDelivery(adapter.spec.kind, checked, text, source, policy=chosen, parse_mode=mode, extra=extra)
+        key = extra.get(CONTENT, NO_CONTENT).get("key", "")
+        return NewDelivery(
+            adapter.spec.kind, checked, text, source, policy=chosen, parse_mode=mode, extra=extra, key=key
+        )
+
+    def prepare_withdrawal(self, channel: str, target: str, key: str, source: str) -> NewDelivery:
+        """Return the delivery that withdraws the message of a key.
+
+        Raises UnknownChannelError, or ChannelError for an invalid target or key, and if the channel cannot withdraw.
+        """
+        adapter = self._registry.adapter(channel)
+        checked, _ = adapter.check(Outgoing(target, "withdraw", content={"key": key}))
+        if not key or adapter.dresser.ability("withdraw").support is Support.REFUSED:
+            raise ChannelError(
+                f"{adapter.spec.label} cannot withdraw a message" if key else "the key is empty",
+                hint="send a correction instead" if key else "use the key that the message was sent with",
+            )
+        return NewDelivery(adapter.spec.kind, checked, "", source, key=key, operation=MessageOperation.WITHDRAW)
 
     async def enqueue(self, new: Sequence[NewDelivery], caller: Caller) -> list[Delivery]:
         """Queue prepared messages, all or none; write one audit entry per message."""
@@ -167,13 +196,56 @@ class Outbox:
         self._noted.append(delivery.id)  # the same key may occur twice at the same time, and in one call
         return True
 
-    async def keep(self, outgoing: Outgoing, receipt: Receipt, source: str, id: str) -> bool:
+    async def cancel_waiting(self, withdrawal: NewDelivery, caller: Caller) -> int:
+        """Cancel the waiting deliveries of the key of a withdrawal; return how many there were."""
+        count = 0
+        for status in (DeliveryStatus.QUEUED, DeliveryStatus.RETRY_WAIT):
+            channel, target = withdrawal.channel, withdrawal.target
+            query = DeliveryFilter(status=status, channel=channel, target=target, limit=_WAITING_LOOKED_AT)
+            for delivery in (await self.store.search(query)).items:
+                if delivery.key == withdrawal.key and delivery.operation is not MessageOperation.WITHDRAW:
+                    await self.cancel(delivery.id, caller)
+                    count += 1
+        return count
+
+    async def transmit_now(
+        self, adapter: OutboundAdapter, outgoing: Outgoing, operation: MessageOperation, transmit: Transmit
+    ) -> KeyedReceipt:
+        """Send, edit or withdraw the message of a key directly; never raises, except when cancelled."""
+        kind, key = adapter.spec.kind, str(outgoing.content.get("key", ""))
+        try:
+            if operation is MessageOperation.WITHDRAW:
+                new = self.prepare_withdrawal(kind, outgoing.target, key, "")
+            else:
+                new = self._prepare(kind, outgoing, "")
+            delivery = new.accepted(self.clock.now())
+            last = await self.store.latest(kind, delivery.target, key)
+        except TocsinError as error:
+            failure = error if isinstance(error, RemoteError) else ChannelError(error.sentence())
+            result = SendResult(False, kind, outgoing.target, error=error.sentence())
+            return KeyedReceipt(Receipt(result, failure=failure), operation)
+        return await transmit_keyed(delivery, replace(outgoing, target=delivery.target), last, adapter, transmit)
+
+    async def keep(
+        self, outgoing: Outgoing, receipt: Receipt, source: str, id: str, keyed: KeyedReceipt | None = None
+    ) -> bool:
         """Record the outcome of a direct send, once per `id`; return whether it is recorded.
 
         Never raises: the message is sent already.
         """
         try:
-            await self.store.record(self._finished(outgoing, receipt, source, id))
+            finished = self._finished(outgoing, receipt, source, id)
+            if keyed:
+                key, revision = outgoing.content["key"], keyed.revision if receipt.result.ok else 0
+                finished = replace(
+                    finished,
+                    key=key,
+                    operation=keyed.operation,
+                    revision=revision,
+                    note=receipt.result.message,
+                    ref=keyed.ref,
+                )
+            await self.store.record(finished)
         except Exception as error:  # noqa: BLE001  # the message is out: whatever fails now must not fail the send
             reason = {"reason": str(error)}
             log.error("a direct send could not be recorded", extra=reason)  # noqa: TRY400  # the reason says it all

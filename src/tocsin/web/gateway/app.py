@@ -103,6 +103,7 @@ def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
     return [
         route("POST", "/send", sending.send, "send"),
         route("POST", "/webhook/{channel}", webhooks.receive),
+        route("DELETE", "/messages/{channel}/{key}", sending.withdraw, "send"),
         route("GET", "/deliveries", deliveries.list, "read"),
         route("GET", "/deliveries/{id}", deliveries.show, "read"),
         route("POST", "/deliveries/{id}/replay", deliveries.replay, "send"),

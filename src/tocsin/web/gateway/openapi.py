@@ -28,6 +28,10 @@ _IDEMPOTENCY_KEY = Field(
     doc="A repeated request with the same key returns the first response, for 24 hours",
 )
 _RECEIVER = Field("channel", TEXT, required=True, doc="Channel that receives messages, or an alias")
+_CHANNEL = Field("channel", TEXT, required=True, doc="Channel, or an alias")
+_KEY = Field("key", TEXT, required=True, doc="`key` that the message was sent with")
+_TARGET = Field("target", TEXT, required=True, doc="Target that the message was sent to")
+_PREFER_WITHDRAWAL = Field("Prefer", TEXT, doc="`respond-async` queues the withdrawal instead of doing it now")
 _ID = Field(
     "id",
     TEXT,
@@ -45,6 +49,7 @@ def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
         "info": {"title": "Tocsin gateway", "version": __version__, "license": {"name": "MIT", "identifier": "MIT"}},
         "paths": {
             "/send": {"post": _send()},
+            "/messages/{channel}/{key}": {"delete": _withdraw()},
             "/webhook/{channel}": {"post": _webhook()},
             "/deliveries": {"get": _deliveries()},
             "/deliveries/{id}": {"get": _delivery("delivery", "One delivery", reference("Delivery"))},
@@ -122,6 +127,35 @@ def _send() -> dict[str, Any]:
                     "Retry-After": _header("Seconds until the next attempt is allowed; only with a send result")
                 },
             },
+        },
+    }
+
+
+def _withdraw() -> dict[str, Any]:
+    result = reference("SendResult")
+    location, applied = _header("URL of the delivery"), _header("respond-async")
+    return {
+        "operationId": "withdraw",
+        "summary": "Withdraw the message that was sent with a key",
+        "security": TOKEN,
+        "parameters": [
+            parameter(_CHANNEL, where="path"),
+            parameter(_KEY, where="path"),
+            parameter(_TARGET),
+            parameter(_PREFER_WITHDRAWAL, where="header"),
+        ],
+        "responses": {
+            "200": _answer("The message is withdrawn, now or earlier", result),
+            "202": {
+                **_answer("The withdrawal was queued (`Prefer: respond-async`)", reference("Accepted")),
+                "headers": {"Location": location, "Preference-Applied": applied},
+            },
+            "404": _either("A send result: the channel is unknown. A problem document: no message has the key", result),
+            "502": _answer("The message was not withdrawn. Retrying may help", result),
+            "504": _answer("The outcome is unknown. Repeat the request", result),
+            **_problems("unauthenticated", *ANYWHERE),
+            "422": _either("A send result: retrying cannot help. A problem document: the request is invalid", result),
+            "503": _either("A send result: the provider limits the rate. A problem document: not ready", result),
         },
     }
 

@@ -6,6 +6,7 @@ from asyncio import CancelledError
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
+from urllib.parse import parse_qs
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope
@@ -18,7 +19,7 @@ from tocsin.core.records.as_json import to_json
 from tocsin.delivery.model import Accepted
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, keep_lease
-from tocsin.messaging.outbound.messenger import Messenger, NotifyResult
+from tocsin.messaging.outbound.messenger import Messenger, NotifyResult, UnknownKeyError
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.rest.headers import header_values, idempotency_key, prefers_async
 from tocsin.rest.problems import HttpProblemError
@@ -71,6 +72,29 @@ class SendHandler:
         except StillRunningError:
             detail = "The request with this Idempotency-Key is still being processed."
             raise HttpProblemError("conflict", detail, headers={"Retry-After": "1"}) from None
+
+    async def withdraw(self, scope: Scope, receive: Receive) -> ASGIApp:
+        """DELETE /messages/{channel}/{key}: withdraw the message of a key, now or through the queue."""
+        channel, key = scope["path_params"]["channel"], scope["path_params"]["key"]
+        [target] = parse_qs(scope["query_string"].decode("latin-1")).get("target", [])[:1] or [""]
+        if not target:
+            raise HttpProblemError("validation-failed", "The query must have `target`.")
+        caller = read_caller(scope)
+        if prefers_async(scope):
+            try:
+                new = self._outbox.prepare_withdrawal(channel, target, key, GATEWAY.name)
+                [delivery] = await self._outbox.enqueue([new], caller)
+            except (ChannelError, ConfigError) as error:
+                result = SendResult(False, self._outbox.kind_of(channel), target, error=error.in_result())
+                return response_to_send(result, error).response()
+            except TocsinError as error:
+                raise HttpProblemError("not-ready", f"The message cannot be queued: {error.sentence()}.") from None
+            return SendResponse(to_json(delivery, Accepted), 202, keep=True, headers=_where(delivery.id)).response()
+        try:
+            receipt = await self._messenger.withdraw(channel, target, key, caller)
+        except UnknownKeyError as error:
+            raise HttpProblemError("not-found", f"{error.sentence()}.") from None
+        return response_to_send(receipt.result, receipt.failure).response()
 
     async def _once(self, scope: Scope, body: Mapping[str, Any], given: str, *, queued: bool) -> ASGIApp:
         key = _caller_key(scope, given)

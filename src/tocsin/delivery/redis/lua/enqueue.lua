@@ -1,11 +1,31 @@
 #!lua
--- ARGV: …, for each delivery id, channel, target, once, key, not_before, expires_at, fixed (JSON).
+-- ARGV: …, for each delivery id, channel, target, once, key, not_before, expires_at, fixed (JSON), the message's key,
+-- operation.
 keep_time()
-local n = (#ARGV - 2) / 8
+local n = (#ARGV - 2) / 10
+
+-- Give a delivery the position and the waits of the one that waits with the same key.
+local function take_place(d)
+  local waiting = call('HGET', message_of(d), 'waiting')
+  local w = waiting and load(waiting)
+  call('HSET', message_of(d), 'waiting', d.id)
+  if not w or (w.status ~= 'queued' and w.status ~= 'retry_wait') then return end
+  local old = call('HMGET', P .. 'd:' .. w.id, 'next_at', 'error', 'error_class')
+  if w.operation == 'send' and old[3] == AMBIGUOUS then return end -- it may have been sent: the new one edits it
+  d.seq, d.status, d.not_before = w.seq, w.status, d.not_before or w.not_before
+  if w.status == 'retry_wait' then
+    set(d, 'due', w.due or at, 'next_at', old[1] or wall, 'failures', w.failures)
+    set(d, 'error', old[2] or '', 'error_class', old[3] or '')
+  end
+  wait_no_more(w)
+  close(w, d.operation == 'withdraw' and 'cancelled' or 'superseded')
+  set(w, 'note', 'delivery ' .. d.id .. ' took its place')
+end
+
 local seq = call('INCRBY', P .. 'seq', n) - n
 local answers = {}
 for i = 0, n - 1 do
-  local b = 2 + i * 8
+  local b = 2 + i * 10
   local id, channel, target, once, key = ARGV[b + 1], ARGV[b + 2], ARGV[b + 3], ARGV[b + 4], ARGV[b + 5]
   local known = nil
   if call('EXISTS', P .. 'd:' .. id) == 1 then
@@ -19,15 +39,19 @@ for i = 0, n - 1 do
     answers[i + 1] = call('HGETALL', P .. 'd:' .. known)
   else
     local d = {id = id, channel = channel, target = target, seq = seq + i, created = wall,
-      lane = channel .. ':' .. target, status = 'queued',
+      lane = channel .. ':' .. target, status = 'queued', mkey = ARGV[b + 9], operation = ARGV[b + 10],
       not_before = tonumber(ARGV[b + 6]), expires_at = tonumber(ARGV[b + 7])}
+    if d.mkey ~= '' then
+      take_place(d)
+      set(d, 'mkey', d.mkey, 'operation', d.operation)
+    end
     set(d, 'fixed', ARGV[b + 8], 'channel', channel, 'target', target, 'seq', d.seq, 'created', wall,
-      'status', 'queued')
+      'status', d.status)
     if once == '1' then set(d, 'once', once) end
     if d.not_before then set(d, 'not_before', d.not_before) end
     local m = member(d)
     call('ZADD', P .. 'all', wall, m)
-    call('ZADD', P .. 'status:queued', wall, m)
+    call('ZADD', P .. 'status:' .. d.status, wall, m)
     call('ZADD', P .. 'channel:' .. channel, wall, m)
     call('ZADD', P .. 'target:' .. target, wall, m)
     if key ~= '' then
@@ -46,7 +70,7 @@ for i = 0, n - 1 do
       if call('ZCARD', P .. 'lane:' .. d.lane) == 1 then settle(channel, target) end
     end
     note(id)
-    answers[i + 1] = 0
+    answers[i + 1] = d.mkey ~= '' and call('HGETALL', P .. 'd:' .. id) or 0
   end
 end
 return {at, answers}

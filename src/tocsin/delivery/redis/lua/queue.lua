@@ -13,6 +13,7 @@
 --     all, status:<s>, channel:<c>, target:<t>   sorted sets for searching, by creation (wall time)
 --     done                     sorted set: finished ids by end time
 --     keys                     hash: idempotency key → id
+--     message:<channel>:<target>:<key>   hash: `waiting` and `latest` (sent, or perhaps sent) delivery of a message's key
 --     changes                  stream: ids of deliveries whose state changed; only the latest are kept
 --     clock                    hash: the queue's own time, and the server's clock at that time
 --
@@ -25,11 +26,23 @@ local wall = tonumber(ARGV[2])
 
 local function load(id)
   local v = call('HMGET', P .. 'd:' .. id, 'channel', 'target', 'status', 'seq', 'created', 'worker', 'attempts',
-    'failures', 'once', 'repeats', 'due', 'not_before', 'expires_at')
+    'failures', 'once', 'repeats', 'due', 'not_before', 'expires_at', 'mkey', 'operation')
   if not v[1] then return nil end
   return {id = id, channel = v[1], target = v[2], status = v[3], seq = v[4], created = v[5], worker = v[6],
     attempts = tonumber(v[7]) or 0, failures = tonumber(v[8]) or 0, once = v[9], repeats = v[10],
-    due = tonumber(v[11]), not_before = tonumber(v[12]), expires_at = tonumber(v[13]), lane = v[1] .. ':' .. v[2]}
+    due = tonumber(v[11]), not_before = tonumber(v[12]), expires_at = tonumber(v[13]), lane = v[1] .. ':' .. v[2],
+    mkey = v[14] or '', operation = v[15] or 'send'}
+end
+
+local function message_of(d)
+  return P .. 'message:' .. d.lane .. ':' .. d.mkey
+end
+
+-- A sent delivery, or one that may have been sent, is what later ones with its key refer to.
+local function note_latest(d)
+  if d.mkey ~= '' and (d.status == 'sent' or d.status == 'uncertain') then
+    call('HSET', message_of(d), 'latest', d.id)
+  end
 end
 
 -- Sorts deliveries with the same time by acceptance.
@@ -85,6 +98,7 @@ local function close(d, status)
   set(d, 'finished_at', wall)
   call('HDEL', P .. 'd:' .. d.id, 'due', 'next_at')
   call('ZADD', P .. 'done', wall, d.id)
+  note_latest(d)
 end
 
 local function free_lane(d, earliest)

@@ -1,6 +1,7 @@
 #!lua
--- ARGV: …, for each finished delivery id, channel, target, status, key, created, finished, fixed, changing (JSON).
-for b = 3, #ARGV, 9 do
+-- ARGV: …, for each finished delivery id, channel, target, status, key, created, finished, fixed, changing (JSON), the
+-- message's key.
+for b = 3, #ARGV, 10 do
   local id, channel, target, status, key = ARGV[b], ARGV[b + 1], ARGV[b + 2], ARGV[b + 3], ARGV[b + 4]
   if call('EXISTS', P .. 'd:' .. id) == 0 then
     local created, finished = tonumber(ARGV[b + 5]), tonumber(ARGV[b + 6])
@@ -13,6 +14,11 @@ for b = 3, #ARGV, 9 do
       call('ZADD', P .. index, created, m)
     end
     call('ZADD', P .. 'done', finished, id)
+    if ARGV[b + 9] ~= '' then
+      d.mkey, d.status, d.lane = ARGV[b + 9], status, channel .. ':' .. target
+      set(d, 'mkey', d.mkey)
+      note_latest(d)
+    end
     note(id)
     if key ~= '' then call('HSETNX', P .. 'keys', key, id) end
   end

@@ -7,7 +7,7 @@ end
 local function recover(id)
   local d = load(id)
   local again = false
-  if d.once == '1' and d.repeats ~= '1' then
+  if d.once == '1' and d.repeats ~= '1' and d.operation == 'send' then
     close(d, 'uncertain')
   elseif d.failures >= max_failures(id) then
     close(d, 'dead')

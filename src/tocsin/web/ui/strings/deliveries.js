@@ -42,6 +42,6 @@ export const DELIVERIES = {
   expires: "Expires",
   states: /** @type {Record<string, [tone: string, word: string]>} */ ({
     queued: ["queued", "Queued"], sending: ["sending", "Sending"], retry_wait: ["waiting", "Waiting for retry"], sent: ["sent", "Sent"],
-    dead: ["failed", "Failed"], uncertain: ["warning", "Uncertain"], cancelled: ["cancelled", "Cancelled"], expired: ["expired", "Expired"],
+    dead: ["failed", "Failed"], uncertain: ["warning", "Uncertain"], cancelled: ["cancelled", "Cancelled"], expired: ["expired", "Expired"], superseded: ["superseded", "Superseded"],
   }),
 };

@@ -31,6 +31,7 @@ export const STATES = {
   down: ["bad", "Down"],
   invalid: ["bad", "Invalid"],
   expired: ["bad", "Expired"],
+  superseded: ["off", "Superseded"],
   auto_disabled: ["bad", "Disabled after failures"],
   denied: ["bad", "Denied"],
   degraded: ["warn", "Degraded"],

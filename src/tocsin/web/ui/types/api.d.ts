@@ -470,6 +470,10 @@ export interface Delivery {
   finished_at: string | null;
   duration_ms: number | null;
   dismissed: boolean;
+  key: string;
+  operation: MessageOperation;
+  revision: number;
+  note: string;
   content: Record<string, unknown>;
 }
 /** How far the messages with a run's output came; it never changes the state of the run. */
@@ -478,7 +482,7 @@ export interface DeliveryRecord {
   results: OutputResultRecord[];
 }
 /** State of a delivery. */
-export type DeliveryStatus = "queued" | "sending" | "retry_wait" | "sent" | "dead" | "uncertain" | "cancelled" | "expired";
+export type DeliveryStatus = "queued" | "sending" | "retry_wait" | "sent" | "dead" | "uncertain" | "cancelled" | "expired" | "superseded";
 /** Program required by a skill. */
 export interface DependencyRecord {
   name: string;
@@ -761,6 +765,8 @@ export interface MessageError {
   code: string;
   message: string;
 }
+/** What a delivery does with its message. */
+export type MessageOperation = "send" | "edit" | "withdraw";
 /** A message. */
 export interface MessageRecord {
   id: string;
@@ -1066,6 +1072,8 @@ export interface ProfileMessage {
   actions?: { action?: "view"; label: string; url: string; }[];
   mention?: string | string[];
   silent?: boolean;
+  key?: string;
+  if_gone?: "post" | "drop";
   format?: string;
   parse_mode?: string;
   message: string;
@@ -1371,6 +1379,8 @@ export interface SendMessage {
   actions?: { action?: "view"; label: string; url: string; }[];
   mention?: string | string[];
   silent?: boolean;
+  key?: string;
+  if_gone?: "post" | "drop";
   format?: string;
   parse_mode?: string;
   channel: string;

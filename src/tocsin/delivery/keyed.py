@@ -1,0 +1,122 @@
+"""What a delivery with a key does, by the message that the last one with the same key left in its target.
+
+No message yet, or a withdrawn one: it sends. A message that the product can edit: it edits. One whose fate is unknown:
+the product is asked again where it recognises repeats, else the policy decides.
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from tocsin.channels.contract import OutboundAdapter, Outgoing, Receipt, SendResult
+from tocsin.channels.model import KeyedMessage, MessageOperation, Support
+from tocsin.core.errors import ChannelError, FailureKind
+from tocsin.delivery.model import Delivery, DeliveryStatus, Policy
+
+Transmit = Callable[[Outgoing], Awaitable[Receipt]]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedReceipt:
+    """The receipt of a delivery with a key, what it did, and the revision that it left."""
+
+    receipt: Receipt
+    operation: MessageOperation = MessageOperation.SEND
+    revision: int = 1
+
+    @property
+    def ref(self) -> str:
+        """The reference to the message, as it is stored."""
+        return json.dumps(dict(self.receipt.ref)) if self.receipt.ref else ""
+
+
+def choose_operation(delivery: Delivery, last: Delivery | None, adapter: OutboundAdapter) -> MessageOperation:
+    """Return what a delivery does, given the last one with the same key that was sent or may have been."""
+    if delivery.operation is MessageOperation.WITHDRAW:
+        return MessageOperation.WITHDRAW
+    editable = (
+        last is not None and last.operation is not MessageOperation.WITHDRAW and bool(last.ref) and _can_edit(adapter)
+    )
+    return MessageOperation.EDIT if editable else MessageOperation.SEND
+
+
+async def transmit_keyed(
+    delivery: Delivery, outgoing: Outgoing, last: Delivery | None, adapter: OutboundAdapter, transmit: Transmit
+) -> KeyedReceipt:
+    """Send, edit or withdraw the message of a delivery's key; `transmit` makes one attempt."""
+    keyed = KeyedMessage(delivery.key, drop_if_gone=delivery.content.get("if_gone") == "drop")
+    withdraws = delivery.operation is MessageOperation.WITHDRAW
+    if last is None or last.operation is MessageOperation.WITHDRAW:
+        if withdraws:
+            said = "nothing to withdraw: " + ("it was not sent" if last is None else "it is withdrawn already")
+            return KeyedReceipt(_done(delivery, said), MessageOperation.WITHDRAW, last.revision if last else 0)
+        return KeyedReceipt(await transmit(replace(outgoing, keyed=keyed)), revision=last.revision + 1 if last else 1)
+    if last.status is DeliveryStatus.UNCERTAIN and not last.ref:
+        last = await _ask_again(last, adapter, transmit)
+        if last is None or not last.ref:
+            return await _without_answer(delivery, outgoing, keyed, transmit)
+    ref, revision = json.loads(last.ref) if last.ref else {}, last.revision + 1
+    if withdraws:
+        if not ref or adapter.dresser.ability("withdraw").support is not Support.NATIVE:
+            return KeyedReceipt(
+                _refused(delivery, f"{adapter.spec.label} cannot withdraw a message"), MessageOperation.WITHDRAW
+            )
+        change = replace(keyed, operation=MessageOperation.WITHDRAW, ref=ref)
+        return KeyedReceipt(await transmit(replace(outgoing, keyed=change)), MessageOperation.WITHDRAW, revision)
+    if not ref or not _can_edit(adapter):
+        return KeyedReceipt(await _send_after(outgoing, replace(keyed, ref=ref), adapter, transmit), revision=revision)
+    if last.message == delivery.message and last.content == delivery.content and last.parse_mode == delivery.parse_mode:
+        return KeyedReceipt(replace(_done(delivery, "unchanged"), ref=ref), MessageOperation.EDIT, last.revision)
+    change = replace(keyed, operation=MessageOperation.EDIT, ref=ref)
+    return KeyedReceipt(await transmit(replace(outgoing, keyed=change)), MessageOperation.EDIT, revision)
+
+
+async def _send_after(outgoing: Outgoing, keyed: KeyedMessage, adapter: OutboundAdapter, transmit: Transmit) -> Receipt:
+    """Send a new message, because the product cannot edit the earlier one."""
+    receipt = await transmit(replace(outgoing, keyed=replace(keyed, follows=True)))
+    reason = "" if _can_edit(adapter) else f": {adapter.spec.label} cannot edit one"
+    return _with_remark(receipt, f"a new message{reason}")
+
+
+def _can_edit(adapter: OutboundAdapter) -> bool:
+    return adapter.dresser.ability("key").support is Support.NATIVE
+
+
+async def _ask_again(last: Delivery, adapter: OutboundAdapter, transmit: Transmit) -> Delivery | None:
+    """Repeat an uncertain send where the provider recognises it, to learn the message's ID; None if it has none."""
+    if not adapter.spec.recognises_repeats:
+        return None
+    again = Outgoing(
+        last.target, last.message, last.id, last.parse_mode, extra=last.extra, content=last.content,
+        keyed=KeyedMessage(last.key),
+    )  # fmt: skip
+    receipt = await transmit(again)
+    return replace(last, ref=json.dumps(dict(receipt.ref))) if receipt.result.ok and receipt.ref else None
+
+
+async def _without_answer(
+    delivery: Delivery, outgoing: Outgoing, keyed: KeyedMessage, transmit: Transmit
+) -> KeyedReceipt:
+    """Handle a delivery after one whose fate is unknown, and whose message cannot be addressed."""
+    if delivery.operation is MessageOperation.WITHDRAW:
+        error = "the message may have been sent, but its ID is unknown, so it cannot be withdrawn"
+        return KeyedReceipt(_refused(delivery, error), MessageOperation.WITHDRAW)
+    if delivery.policy is Policy.AT_MOST_ONCE:
+        error = "an earlier message with this key may have been sent; check the recipient's side"
+        return KeyedReceipt(_refused(delivery, error, FailureKind.AMBIGUOUS))
+    receipt = await transmit(replace(outgoing, keyed=keyed))
+    return KeyedReceipt(_with_remark(receipt, "an older copy may be there"))
+
+
+def _with_remark(receipt: Receipt, remark: str) -> Receipt:
+    result = receipt.result
+    return replace(receipt, result=replace(result, message=f"{result.message} ({remark})")) if result.ok else receipt
+
+
+def _done(delivery: Delivery, said: str) -> Receipt:
+    return Receipt(SendResult(True, delivery.channel, delivery.target, message=said), 1, 1)
+
+
+def _refused(delivery: Delivery, error: str, kind: FailureKind = FailureKind.PERMANENT) -> Receipt:
+    result = SendResult(False, delivery.channel, delivery.target, error=error)
+    return Receipt(result, failure=ChannelError(error, kind=kind))
