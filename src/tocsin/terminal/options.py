@@ -39,7 +39,9 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
         default=argparse.SUPPRESS,
         help="print the result as one JSON document",
     )
-    group.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="do not print notes")
+    group.add_argument(
+        "-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="print only results and errors, no notes"
+    )
     group.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="print debug logs")
 
 

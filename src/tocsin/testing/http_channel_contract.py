@@ -36,7 +36,7 @@ from tocsin.testing.fakes import FakeClock, ScriptedTransport
 
 
 class HttpChannelContract(ChannelContract):
-    """Further promises of a channel that calls its provider through the given transport."""
+    """Tests of a channel that calls its provider over the transport it is given."""
 
     sent: ClassVar[object]  # the provider's response to a delivery: a JSON document
     probed: ClassVar[object]  # its response to the probe

@@ -91,7 +91,7 @@ def ends_in_open_fence(text: str, limit: int, measure: Measure) -> bool:
 
 
 def _tidy(text: str) -> str:
-    """Remove leading blank lines, and blanks that end the text or a fence line: trimming must not create a fence."""
+    """Remove leading blank lines and trailing blanks, also those of fence lines: a channel that trims adds no fence."""
     return _BLANK_LINES_FIRST.sub("", _FENCE_TAIL.sub(r"\1", text.rstrip()))
 
 

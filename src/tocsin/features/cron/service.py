@@ -75,7 +75,7 @@ class CronJobs:
         self.files = JobFiles(context.data_dir / FOLDER, self.store, context.audit, context.clock, self.zone)
 
     def scheduler(self, holder: str = "", boot: Callable[[], str] = boot_id) -> "Scheduler":
-        """Return what runs the jobs beside the other services."""
+        """Return the service that starts due jobs."""
         from tocsin.features.cron.scheduler import Scheduler
 
         lease = Lease(self.context.database, LEASE, self._clock, holder)

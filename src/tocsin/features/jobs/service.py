@@ -293,7 +293,9 @@ class TaskJobs:
             hint = f"did you mean {near}?" if near else "`tocsin skills list` shows the skills"
             raise InvalidTaskJobError(f"unknown skill: {new.skill[:100]!r}", hint=hint, body_key="skill")
         if new.skill in assistants and not new.repo:
-            raise InvalidTaskJobError("an assistant skill needs a repository", hint="set repo", body_key="repo")
+            raise InvalidTaskJobError(
+                "an assistant skill needs a repository", hint="name one with `repo`, or --repo", body_key="repo"
+            )
 
     def _spec(self, job: TaskJob, caller: Caller, cause: str, parent: str | None) -> RunSpec:
         params: dict[str, Any] = {"skill": job.skill} if job.skill else {"command": self.context.redact(job.command)}

@@ -153,7 +153,9 @@ class Vault:
             raise VaultError("the note is too long, or contains invisible characters", hint="use a few words")
         checked = self.store.cipher.validate_recipient(key)
         if checked == self.store.recipient():
-            raise VaultError("this is the public key of the vault itself", hint="add another one")
+            raise VaultError(
+                "this is the public key of the vault itself", hint="add the key of another person, or a recovery key"
+            )
         self.store.change(lambda content: content.with_recipient(checked, note))
         self._record(actions.RECIPIENTS, "a recipient was added", source, {"recipient": checked, "change": "add"})
         return checked

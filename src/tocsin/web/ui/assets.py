@@ -112,7 +112,7 @@ def _joinable(pages: Sequence[FeatureUi]) -> list[FeatureUi]:
         try:
             _scripts([*found, ui])
         except JoiningError as error:
-            log.error("a page cannot be shown", extra={"feature": ui.feature.name, "reason": str(error)})  # noqa: TRY400  # the reason says all
+            log.error("the page of a plug-in cannot be shown", extra={"feature": ui.feature.name, "reason": str(error)})  # noqa: TRY400  # the reason says all
         else:
             found.append(ui)
     return found

@@ -93,7 +93,7 @@ def feature_pages(features: tuple[Feature, ...]) -> tuple[FeatureUi, ...]:
         try:
             ui = _ui_of(feature)
         except Exception:  # a plug-in may have any bug: the other pages are still shown
-            log.exception("a page cannot be shown", extra={"feature": feature.name})
+            log.exception("the page of a plug-in cannot be shown", extra={"feature": feature.name})
             continue
         if ui and ui.page.name in taken:
             log.error("two pages have the same name", extra={"feature": feature.name, "page": ui.page.name})

@@ -1,4 +1,4 @@
-"""What is kept of how an assistant skill was run, and running it like that again."""
+"""Store the files and the input of a run of an assistant skill, and run it again with them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -9,12 +9,12 @@ from tocsin.features.ability_records import AssistantRequest
 from tocsin.features.assistant_skills.folder.place import SkillPlace
 from tocsin.runs.control import NotRetriedError
 
-# Of files and of what a person asked for; a run with more can be started anew by who knows them.
+# Of the names of files and the input; a longer run is not retried.
 MAX_KEPT_CHARS = 20_000
 
 
 def kept_of(place: SkillPlace, request: AssistantRequest, redact: Callable[[str], str]) -> dict[str, object] | None:
-    """Return what a retry needs; None if that is long or holds a secret."""
+    """Return the files and the input for a retry; `None` if they are long or contain a secret."""
     texts = [str(place.root), *place.paths, request.input]
     if sum(map(len, texts)) > MAX_KEPT_CHARS or any(redact(text) != text for text in texts):
         return None
@@ -22,7 +22,10 @@ def kept_of(place: SkillPlace, request: AssistantRequest, redact: Callable[[str]
 
 
 def as_before(request: AssistantRequest, skill: str) -> tuple[AssistantRequest, SkillPlace | None]:
-    """Return the request and the place of a retry, or the request as it is; raises NotRetriedError."""
+    """Return the request with the input and place of the run to be retried; without a retry, the request and `None`.
+
+    Raises NotRetriedError if they were not stored, or if the folder is gone.
+    """
     if request.retry is None:
         return request, None
     kept: Mapping[str, Any] | None = request.retry.run.snapshot

@@ -141,7 +141,7 @@ class GitRepository:
                 return
             if now != sha:
                 raise TaskConflictError(
-                    f"branch {branch} was changed concurrently", hint="check it, then try again"
+                    f"branch {branch} now points to another commit", hint="look at it, then delete the branch again"
                 ) from None
             raise
 

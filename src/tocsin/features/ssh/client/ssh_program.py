@@ -248,14 +248,14 @@ def _locked(path: Path) -> Iterator[bool]:
 
 
 def way_to(host: HostEntry, known: Mapping[str, HostEntry]) -> list[HostEntry]:
-    """Return a host and those through which it is reached; raises ConfigError for a way that has no end."""
+    """Return a host and its jump hosts, the nearest first; raises ConfigError if they form a cycle."""
     way = [host]
     while jump := way[-1].jump_host:
         if jump not in known:
             raise ConfigError(f"{way[-1].name} is reached through {jump}, which is not a known host", hint="add it")
         if known[jump] in way:
             names = " → ".join([*(each.name for each in way), jump])
-            raise ConfigError(f"the jump hosts form a cycle: {names}", hint="correct jump_host")
+            raise ConfigError(f"the jump hosts form a cycle: {names}", hint="correct `jump_host` of one of them")
         way.append(known[jump])
     return way
 
