@@ -1,1 +1,1 @@
-"""Assistant skills: instructions for a model that acts on files, and what acts without one."""
+"""Assistant skills: instructions by which a chat model, or fixed rules, check files."""

@@ -1,4 +1,4 @@
-"""Whether a skill acts on a file: four questions, and in front of them why no service looks at the file at all."""
+"""Whether a skill acts on a file: four checks, preceded by the reason why no service checks the file, if any."""
 
 import os
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def activation(skill: AssistantSkill, path: str) -> tuple[ActivationCheck, ...]:
 
 
 def unwatched(folders: Sequence[Path], file: Path | None = None) -> tuple[ActivationCheck, ...]:
-    """Return why no service looks at a file, or at any file; empty where one does."""
+    """Return why no service checks a file, or any file; empty if one does."""
     if not folders:
         reason = "SKILLS_WATCH is empty: files are checked only while `tocsin skills watch` runs"
     elif file is not None and not any(file.is_relative_to(folder) for folder in folders):
@@ -76,7 +76,7 @@ def path_below(folders: Sequence[Path], file: str) -> str:
 
 
 def acts_on(skill: AssistantSkill, path: str) -> bool:
-    """Whether all four questions are answered with yes."""
+    """Whether all four checks succeed."""
     definition = skill.definition
     if definition is None or skill.errors or not definition.enabled:
         return False
@@ -85,7 +85,7 @@ def acts_on(skill: AssistantSkill, path: str) -> bool:
 
 
 def first_match(patterns: Sequence[str], path: str) -> str:
-    """Return the pattern that decides for a path, the last one as in `.gitignore`; empty where none takes it."""
+    """Return the last pattern that matches a path, as in `.gitignore`; empty if none matches."""
     if not patterns:
         return ""
     is_taken, index = compiled_patterns(tuple(patterns)).deciding(path)

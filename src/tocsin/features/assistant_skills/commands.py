@@ -1,4 +1,4 @@
-"""skills why, which and watch: what acts on a file, and having it act."""
+"""skills why, which and watch: show which skills act on a file, and run them when files change."""
 
 import argparse
 import os
@@ -153,7 +153,7 @@ def _which(arguments: argparse.Namespace, out: Console, program: Program) -> int
 
 
 async def _path(skills: AssistantSkills, arguments: argparse.Namespace) -> tuple[Path, str]:
-    """Return a file in full, and from where patterns start: as `tocsin skills run` does."""
+    """Return the full path of a file, and its path as patterns see it."""
     file, base, folder = _places(readable(arguments.file), arguments.folder)
     top = folder or await skills.runner().top_of(base, file)
     return file, place_of(top, [file]).paths[0]

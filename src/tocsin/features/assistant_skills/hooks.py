@@ -46,7 +46,7 @@ class ProvidedAssistants:
         return await self._skills.runner().run(name, request)
 
     async def start(self, name: str, request: "AssistantRequest", *, dry_run: bool = False) -> "ActiveRun | Run":
-        """Start a skill, or return what would be run."""
+        """Start a skill; with `dry_run`, only return the planned run."""
         return await self._skills.runner().start(name, request, dry_run=dry_run)
 
     async def describe(self, name: str, file: str = "", /) -> "tuple[str, Sequence[ActivationCheck]]":

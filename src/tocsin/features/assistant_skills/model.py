@@ -1,4 +1,4 @@
-"""What an assistant skill is, what it finds, and whether it acts on a file."""
+"""The model of assistant skills and of their output."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ WITHOUT_MODEL = (SECRETS, DEPENDENCIES, COMMITS)
 
 
 class UnknownAssistantError(TocsinError):
-    """There is no assistant skill of that name."""
+    """No assistant skill has this name."""
 
     code = "not-found"
 
@@ -32,7 +32,7 @@ class AssistantDisabledError(AssistantUnusableError):
 
 
 class NoModelError(AssistantUnusableError):
-    """An assistant skill needs a chat model, and there is none."""
+    """An assistant skill needs a chat model, and none is configured."""
 
     code = "not-ready"
     lacks_setting = True
@@ -51,7 +51,7 @@ class AssistantSkill:
 
     @property
     def file(self) -> Path:
-        """The file that says what it is."""
+        """The file that defines the skill."""
         return self.path / INSTRUCTIONS
 
     @property
@@ -93,7 +93,7 @@ class AssistantSkill:
 
 @dataclass(frozen=True, slots=True)
 class ChangedText:
-    """One file of a patch; `before` is the digest of what stood there, empty for a new file."""
+    """One file of a patch; `before` is the digest of its former content, empty for a new file."""
 
     path: str
     before: str

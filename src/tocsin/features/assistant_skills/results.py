@@ -1,4 +1,4 @@
-"""What runs of assistant skills found, kept beside the runs."""
+"""The stored results of runs of assistant skills."""
 
 import json
 import sqlite3
@@ -21,7 +21,7 @@ class UnknownResultError(TocsinError):
 
 @dataclass(frozen=True, slots=True)
 class SkillResultRecord:
-    """What one run found and proposes; `folder` is where its paths start."""
+    """The findings and proposed changes of one run; its paths are relative to `folder`."""
 
     run_id: str
     skill: str
@@ -74,7 +74,7 @@ class SkillResults:
         return SkillResultRecord(*facts, findings, row["patch"], changes, row["applied_at"])
 
     async def mark_applied(self, run_id: str) -> bool:
-        """Record that a patch was applied; False where it was before."""
+        """Record that a patch was applied; return False if it was applied before."""
         now = self._clock.now()
 
         def work(connection: sqlite3.Connection) -> bool:

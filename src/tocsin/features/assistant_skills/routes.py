@@ -1,4 +1,4 @@
-"""The operation on what a run of an assistant skill proposed."""
+"""The operation on proposed changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class AppliedPatch:
 
 
 class AssistantRoutes:
-    """The operation on what a run of an assistant skill proposed."""
+    """The operation on proposed changes."""
 
     def __init__(self, skills: AssistantSkills) -> None:
         self._skills = skills

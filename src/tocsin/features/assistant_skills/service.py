@@ -1,4 +1,4 @@
-"""Assistant skills: which there are, which act on a file, and what runs them."""
+"""The service of assistant skills."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,7 +68,7 @@ class AssistantSkills:
         return activation(self.get(name), path)
 
     def unwatched(self, file: Path | None = None) -> tuple[ActivationCheck, ...]:
-        """Return why no service looks at a file, or at any; empty where one does."""
+        """Return why no service checks a file, or any file; empty if one does."""
         return unwatched(self.context.settings[SKILLS_WATCH], file)
 
     def describe(self, name: str, file: str = "") -> tuple[str, Sequence[ActivationCheck]]:
@@ -92,7 +92,7 @@ class AssistantSkills:
         return usable and (skill.name in WITHOUT_MODEL or self.has_model)
 
     def without_model(self) -> str:
-        """Return what works where there is no model, and what to set."""
+        """Return a sentence that names the skills that work without a model, and the settings for one."""
         from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED
 
         return f"{NOT_CONFIGURED}: only {', '.join(WITHOUT_MODEL)} can run; {HOW_TO_CONFIGURE}"

@@ -1,4 +1,4 @@
-"""Where assistant skills are: those of the package, and those of the data directory, which win."""
+"""The folders of assistant skills: those of the data directory replace included ones of the same name."""
 
 import os
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ BUILT_IN = Path(__file__).with_name("builtin")
 
 
 class AssistantFolders:
-    """Reads skills when they have changed; a broken one leaves the others alone."""
+    """Reads skills when they have changed; an invalid one does not affect the others."""
 
     def __init__(self, own: Path) -> None:
         self._own = own
@@ -41,7 +41,7 @@ class AssistantFolders:
         raise UnknownAssistantError(f"unknown assistant skill: {shorten(name)!r}", hint=hint)
 
     def _get(self, path: Path, *, built_in: bool) -> AssistantSkill:
-        """Return a skill, read anew only when its file or folder has changed."""
+        """Return a skill; its file is read again only when it or its folder has changed."""
         stamps = _stamps(path)
         before, skill = self._read.get(path, (None, None))
         if skill is None or stamps is None or stamps != before:
@@ -82,7 +82,7 @@ def _folders(path: Path) -> Iterator[Path]:
 
 
 def _stamps(path: Path) -> object:
-    """Return what changes when a skill does; `None` where that cannot be told."""
+    """Return the stamps that change with a skill; `None` if they cannot be read."""
     try:
         found = [place.lstat() for place in (path.parent, path, path / INSTRUCTIONS)]
     except OSError:

@@ -1,4 +1,4 @@
-"""What assistant skills do in processes that run them."""
+"""The hooks of processes that run assistant skills."""
 
 from tocsin.features.assistant_skills.running.assistant_runner import AssistantRuns
 from tocsin.features.assistant_skills.service import AssistantSkills
@@ -10,12 +10,12 @@ from tocsin.scheduling.lease import Lease
 
 
 def run_type_of(skills: AssistantSkills) -> AssistantRuns:
-    """Return what the engine asks about looks of assistant skills."""
+    """Return the run type of assistant skills."""
     return AssistantRuns(skills.context.abilities.notices)
 
 
 def watch_service_of(skills: AssistantSkills) -> WatchService:
-    """Return what watches the folders of SKILLS_WATCH."""
+    """Return the service that watches the folders of SKILLS_WATCH."""
     context = skills.context
     folders = context.settings[SKILLS_WATCH]
     lease = Lease(context.database, LEASE, context.clock)

@@ -1,1 +1,1 @@
-"""Skills: what they are, and running those that are programs."""
+"""Runnable skills: programs with a manifest."""

@@ -118,7 +118,7 @@ def _records(program: Program, path: str | None = None) -> list[SkillRecord]:
 
 
 def _read(skills: Skills, path: str) -> Sequence[Skill]:
-    """Return the skills at a path; raises UnknownSkillError where it is not one, and is not a name either."""
+    """Return the skills at a path; raises UnknownSkillError if it has none and is not the name of one."""
     place = Path(path)
     if not place.exists():
         return (skills.get(readable(path)),)
@@ -233,7 +233,7 @@ class _ProgramRun(NamedTuple):
 
 
 async def _watched(skills: Skills, name: str, call: SkillRequest, out: Console) -> "_ProgramRun | AssistantRun":
-    """Run a skill, and show what it prints as it comes."""
+    """Run a skill, and show its output while it runs."""
 
     def show(line: Line) -> None:
         (out.aside if line.stream == "stderr" else out.text)(line.plain)
@@ -260,7 +260,7 @@ async def _watched(skills: Skills, name: str, call: SkillRequest, out: Console) 
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return our own options that stand in front, and what is left for the skill."""
+    """Split the words into our options, which come first, and the arguments of the skill."""
     own, rest = [], list(words)
     while rest:
         name, _, value = rest[0].partition("=")

@@ -36,7 +36,7 @@ class SkillHome:
     """The home directory of one run."""
 
     def __init__(self, kept: Path, limits: ResourceLimits, level: Level) -> None:
-        """Make the directory that is kept; raises ConfigError where it holds too much already, or cannot be used."""
+        """Create the stored directory; raises ConfigError if it exceeds the limit already, or cannot be used."""
         self.path = kept
         self._limits = limits
         self._folders = WritableFolders(kept, limits) if level is Level.BUBBLEWRAP else None
@@ -52,7 +52,7 @@ class SkillHome:
             raise ConfigError(f"{reason} in {kept}", hint=hint)
 
     async def attach(self, pid: int) -> None:
-        """Copy what is kept into the home directory of a program that is about to start."""
+        """Copy the stored files into the home directory of a program that is about to start."""
         if self._folders is not None:
             await self._folders.open(pid)
             await to_the_end(asyncio.to_thread(self._fill))
@@ -87,7 +87,7 @@ class SkillHome:
         return ""
 
     def _check(self, entries: Entries) -> None:
-        """Raise _TooMuchError for more than fits into the directory in memory, where files take whole pages."""
+        """Raise _TooMuchError if the files do not fit into the directory in memory, where they take whole pages."""
         if len(entries) > self._limits.writable_files:
             raise _TooMuchError(f"it has more than {self._limits.writable_files:,} files")
         used = sum(-(-entry.st_size // _PAGE) * _PAGE for entry in entries.values() if stat.S_ISREG(entry.st_mode))
@@ -203,7 +203,7 @@ def _make(name: str, here: int) -> None:
 
 
 def _copy_one(name: str, here: int, there: int, left: int) -> int:
-    """Copy what has a name, and return its size; pipes, sockets and devices are left out."""
+    """Copy a file, folder or link, and return its size; pipes, sockets and devices are skipped."""
     mode, new = os.stat(name, dir_fd=here, follow_symlinks=False).st_mode, f".{new_id()}"
     if stat.S_ISDIR(mode):
         _make(name, there)

@@ -19,7 +19,7 @@ MAX_KEPT_CHARS = 64 * 1024  # of arguments and input, for a retry
 
 
 class UnknownSkillError(TocsinError):
-    """There is no skill of that name, or it cannot be run."""
+    """The skill does not exist, or cannot be run."""
 
     code = "not-found"
 
@@ -63,7 +63,7 @@ class Permission(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A `skill.yaml`: what runs, and what it needs."""
+    """The content of a `skill.yaml`."""
 
     name: str
     description: str
@@ -100,7 +100,7 @@ class Skill:
 
     @property
     def file(self) -> Path:
-        """The file that says what it is."""
+        """The file that defines the skill."""
         return self.path / (MANIFEST if self.kind is Kind.RUNNABLE else INSTRUCTIONS)
 
     @property
@@ -162,7 +162,7 @@ def is_assistant_run(params: Mapping[str, Any]) -> bool:
 def kept_call(
     mode: ExecutionMode, args: Sequence[str], text: str, timeout_s: float | None, redact: Callable[[str], str]
 ) -> dict[str, object] | None:
-    """Return what a retry needs of how a skill was run; None if that is long or holds a secret."""
+    """Return the call for a retry; `None` if it is long or contains a secret."""
     texts = [*args, text]
     if sum(map(len, texts)) > MAX_KEPT_CHARS or any(redact(kept) != kept for kept in texts):
         return None

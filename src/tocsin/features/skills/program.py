@@ -27,7 +27,7 @@ _FIRST_LINE = 256  # bytes; Linux reads as many
 
 
 def doubts_about(folder: Path, command: str, find: Find, find_confined: Find) -> Iterator[SkillWarning]:
-    """Yield what is wrong with the first program of a command line that starts in `folder`.
+    """Yield the problems of the first program of a command line that starts in `folder`.
 
     `find` looks as an ordinary run would, `find_confined` as a sandboxed one. What only the shell can know, such as
     the value of a variable, is no doubt.
@@ -58,7 +58,7 @@ def _words(command: str) -> list[str]:
 
 
 def _script(words: list[str]) -> str:
-    """Return the file that an interpreter is to read; empty where it reads something else."""
+    """Return the script that an interpreter is to read; empty if it reads none."""
     rest = words[1:]
     while rest and re.fullmatch(r"-[eux]+", rest[0]):  # these take no value
         del rest[0]

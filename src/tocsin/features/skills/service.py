@@ -51,7 +51,7 @@ _MONTH_S = 30 * 86400
 
 @dataclass(frozen=True, slots=True)
 class SkillRequest:
-    """How and for whom a skill is run. `source` is what asks, as the audit log has it."""
+    """A request to run a skill. `source` is the source of the audit entry."""
 
     mode: ExecutionMode
     trigger: str
@@ -112,7 +112,7 @@ class Skills:
         return next(iter(last.items), None), await self._runs.count_recent("skill", name, _MONTH_S)
 
     async def plan(self, name: str, call: SkillRequest) -> Run:
-        """Return what `start` would run, which is neither executed nor recorded; raises as it does."""
+        """Return the run that `start` would execute, without recording it; raises like `start`."""
         skill, redact = self._runnable(name), self._redact
         if skill.manifest:
             _timeout_s(skill.manifest, call)
@@ -140,18 +140,18 @@ class Skills:
         return not is_program and name in await self.abilities.assistants.names()
 
     async def sandbox_state(self) -> State:
-        """Return how far sandboxed skills are confined on this machine, and why not further."""
+        """Return the sandbox level of this machine, and why it is not a higher one."""
         return await self._sandbox.state()
 
     async def dependencies(self, skill: Skill, mode: ExecutionMode = ExecutionMode.SANDBOXED) -> tuple[Dependency, ...]:
-        """Return what a skill needs, and where a run of that mode would find it."""
+        """Return the required programs of a skill, with the paths that a run in this mode would use."""
         names = skill.manifest.dependencies if skill.manifest else ()
         path = await self._path(mode)
         state = await self._sandbox.state() if mode is ExecutionMode.SANDBOXED and names else None
         return tuple(Dependency(name, self._where(name, path, state)) for name in names)
 
     async def doubts(self, skill: Skill) -> tuple[SkillWarning, ...]:
-        """Return what would keep the program of a valid skill from starting; dependencies are not looked at."""
+        """Return the problems that would prevent the program of a valid skill from starting, except dependencies."""
         if not skill.runnable or skill.manifest is None:
             return ()
         ordinary, confined = await self._path(ExecutionMode.STANDARD), await self._path(ExecutionMode.SANDBOXED)
@@ -216,7 +216,7 @@ class Skills:
     async def _plan(
         self, skill: Skill, call: SkillRequest, digest: str, folder: Path, home: SkillHome | None = None
     ) -> _Plan:
-        """Plan the run of a skill that is read from its snapshot, where there is one, and belongs in `folder`."""
+        """Plan the run of a skill in `folder`; `skill` was read from its snapshot, if one was taken."""
         manifest = skill.manifest
         if manifest is None:  # `_runnable` has seen to it
             raise AssertionError(skill.name)
@@ -315,14 +315,14 @@ def runnable(skill: Skill | None, name: str) -> Skill:
 
 
 def _digest(folder: Path) -> str:
-    """Return the digest of a skill that runs where it is, empty where it is too large or not all of it can be read."""
+    """Return the digest of a skill that runs in its own folder; empty if it is too large or not fully readable."""
     with suppress(ConfigError):
         return digest_of(folder)
     return ""
 
 
 def _with(snapshot: Snapshot, home: SkillHome, work: Work) -> Work:
-    """Return work after which the snapshot is gone and the home directory is kept; it fails where that cannot be."""
+    """Return work that then removes the snapshot and stores the home directory, and fails if it cannot."""
 
     def clean_up() -> str:
         snapshot.remove()

@@ -25,7 +25,7 @@ _REFERENCE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_NOFOLLOW 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A private copy; `digest` covers names, contents, links and what is executable."""
+    """A private copy; `digest` covers names, contents, links and executable bits."""
 
     path: Path
     digest: str
@@ -51,7 +51,7 @@ class Workplace:
         return self._homes / skill
 
     def take(self, folder: Path) -> Snapshot:
-        """Copy a skill's folder without set-uid bits, read-only; raises ConfigError where it is too large."""
+        """Copy a skill's folder without set-uid bits, read-only; raises ConfigError if it is too large."""
         make_directory(self._place)
         self._remove_leftovers()
         private = self._place / new_id()
@@ -203,7 +203,7 @@ def _is_link(name: str, here: int) -> bool:
 
 
 def _delete(folder: Path) -> None:
-    """Delete a directory, whatever rights and depth a run has given to what is in it."""
+    """Delete a directory, even if a run has removed permissions or nested it deeply."""
     with suppress(OSError):
         drop_set_uid(folder)
     shutil.rmtree(folder, ignore_errors=True)

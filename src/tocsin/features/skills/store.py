@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class SkillFolder:
-    """Reads the skills of one folder, anew at every call; a broken one leaves the others alone."""
+    """Reads the skills of one folder at every call; an invalid one does not affect the others."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,7 +58,7 @@ class SkillFolder:
 
 
 def read_skill(path: Path) -> Skill | None:
-    """Return the skill in a folder, or nothing where there is none."""
+    """Return the skill in a folder, or `None`."""
     manifest, instructions = path / MANIFEST, path / INSTRUCTIONS
     try:
         if not path.is_dir() or not (_is_there(manifest) or _is_there(instructions)):
@@ -87,7 +87,7 @@ def read_skill(path: Path) -> Skill | None:
 
 
 def _open_to_others(folder: Path) -> str:
-    """Return which file or folder of a skill others may change, and what to do; empty where there is none."""
+    """Return an error if other users may change a file or folder of the skill; else an empty text."""
     try:
         refuse_others(folder.parent)
         for place, _, files in os.walk(folder):
@@ -105,7 +105,7 @@ def _open_to_others(folder: Path) -> str:
 
 
 def _tried(read: Callable[[Path], T], file: Path, errors: list[SkillProblem]) -> T | None:
-    """Return what a file holds; `None` for one with mistakes, which `errors` gets."""
+    """Return the content of a file; `None` if it has errors, which are added to `errors`."""
     try:
         return read(file)
     except YamlError as error:

@@ -69,7 +69,7 @@ class SkillRuns(RunType):
 
 
 def run_type_of(skills: Skills) -> SkillRuns:
-    """Return what the engine asks about programs of skills."""
+    """Return the run type of programs."""
     return SkillRuns(skills.abilities.notices)
 
 

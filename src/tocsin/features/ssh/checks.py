@@ -16,7 +16,7 @@ from tocsin.terminal.findings import Finding, failure
 
 
 async def check_ssh(ssh: Ssh) -> AsyncIterator[Finding]:
-    """Check the files of hosts and refused commands, and what they name."""
+    """Check the files of hosts and of refused commands, and the files and hosts that they name."""
     if problem := ssh.inventory.problem:
         yield Finding("error", "ssh", str(problem), problem.hint or "correct the file", logged=True)
     try:

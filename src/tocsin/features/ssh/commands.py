@@ -123,7 +123,7 @@ def _hosts(arguments: argparse.Namespace, out: Console, program: Program) -> int
 
 
 def _unbroken(ssh: Ssh) -> Ssh:
-    """Raise ConfigError where the file of hosts has mistakes: a command has no last good version of it."""
+    """Raise ConfigError if the hosts file has errors: a command has no earlier version of it."""
     ssh.inventory.written()
     if ssh.inventory.problem:
         raise ssh.inventory.problem

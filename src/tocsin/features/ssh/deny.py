@@ -13,13 +13,13 @@ FILE_NAME = "ssh_deny.txt"
 
 
 class DenyList:
-    """The patterns of one file, read anew at every question."""
+    """The patterns of one file, which is read at every check."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def check(self, command: str) -> None:
-        """Raise CommandDeniedError for a command that a line refuses, DenyListError where the file has a mistake."""
+        """Raise CommandDeniedError for a command that a line refuses, DenyListError if the file has an error."""
         for number, source, pattern in self.patterns():
             if pattern.search(command.encode(errors="replace")):
                 sentence = f"the command is rejected by {self.path.name}:{number}: {shorten(source)}"

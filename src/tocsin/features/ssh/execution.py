@@ -130,7 +130,7 @@ class Execution:
 
 
 class _Output:
-    """Keeps the beginning of what a host prints, and hands all of it to the log of the run."""
+    """Stores the beginning of the output of a host, and writes all of it to the log of the run."""
 
     def __init__(self, host: str, handle: RunHandle) -> None:
         self._host = host
@@ -150,12 +150,12 @@ class _Output:
 
 
 def remote_command(request: SshRequest) -> str:
-    """Return what the shell of a host does, for people; without `env` and `working_dir` it is the command itself."""
+    """Return the command line of a host's shell for display; without `env` and `working_dir`, the command itself."""
     return "\n".join([*_directory(request), *_exports(request), request.command])
 
 
 def sent_command(request: SshRequest) -> tuple[str, str]:
-    """Return what the shell of a host gets, and what it reads from standard input before the command begins.
+    """Return the command line of a host's shell, and the text that it reads from standard input first.
 
     Variables come that way: a command line can be seen by every user, here and there.
     """
@@ -184,7 +184,7 @@ async def dry_run(hosts: Sequence[HostEntry], handle: RunHandle) -> RunResult:
 
 
 def told(command: str, ended: RunResult | Run, results: Sequence[HostResult]) -> str:
-    """Return the message about a run that has ended: how, and the end of what each host printed."""
+    """Return the message about an ended run: its state, and the last output of each host."""
     mark = "✅" if ended.status is RunStatus.SUCCEEDED else "❌"
     lines = [f"{mark} {command}: {ended.status.replace('_', ' ')}", *([ended.reason] if ended.reason else [])]
     room = MAX_TOLD // max(1, len(results))

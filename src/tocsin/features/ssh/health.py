@@ -1,4 +1,4 @@
-"""How hosts are: whether the machine answers, and whether SSH lets us in."""
+"""Health checks of hosts: whether the machine answers, and whether a login works."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -31,7 +31,7 @@ _TIMEOUT_S = 3 * CONNECT_TIMEOUT_S
 
 
 class HealthProbes:
-    """Looks at hosts, and remembers for `CACHE_S` how they were."""
+    """Checks hosts, and reuses a result for `CACHE_S`."""
 
     def __init__(
         self, store: ProbeStore, clock: Clock, on_changed_key: Callable[[HostEntry, HostKey], Awaitable[None]]
@@ -41,7 +41,7 @@ class HealthProbes:
         self._on_changed_key = on_changed_key
 
     async def look(self, session: SshSession, hosts: Sequence[HostEntry], *, refresh: bool) -> list[HostHealthRecord]:
-        """Return how these hosts are, looking at those anew that were not looked at lately."""
+        """Return the health of these hosts; check those whose result is too old."""
         known, slots, now = await self._store.all(), asyncio.Semaphore(_AT_ONCE), self._clock.now()
 
         async def one(host: HostEntry) -> HostHealthRecord:
@@ -77,7 +77,7 @@ async def _ping(address: Address) -> Ping:
 
 
 async def _log_in(session: SshSession, host: HostEntry, address: Address, clock: Clock) -> tuple[SshAnswer, HostKey]:
-    """Log in anew, whatever connection is shared, and run `true`; a host without a shell refuses that, and is up."""
+    """Log in over a new connection and run `true`; a host whose account has no shell fails it, and counts as up."""
     started = clock.monotonic()
     try:
         ended = await session.ask(host, ("true",), "ControlPath=none", "LogLevel=DEBUG1", timeout_s=_TIMEOUT_S)

@@ -67,7 +67,7 @@ async def list_hosts(ssh: Ssh) -> Sequence[str]:
 
 
 def kept_of(run: "Run") -> Mapping[str, Any]:
-    """Return with which parameters a run is executed again; raises NotRetriedError where they are not kept."""
+    """Return the parameters of a run to be retried; raises NotRetriedError if they were not stored."""
     if run.env_keys or MASK in str(run.params["command"]):
         what = "variables of this run were" if run.env_keys else "command of this run contains a secret and was"
         raise NotRetriedError(f"the {what} not stored", hint="run it again: tocsin ssh run")
@@ -76,7 +76,7 @@ def kept_of(run: "Run") -> Mapping[str, Any]:
 
 
 def request_of(subject: str, params: Mapping[str, Any]) -> SshRequest:
-    """Return the request that these parameters mean; raises ConfigError for one that is missing or unknown."""
+    """Return the request with these parameters; raises ConfigError if one is missing or unknown."""
     known = {
         "command", "hosts", "groups", "timeout_seconds", "max_parallel", "stop_on_failure", "env", "working_dir",
         "dry_run", "output", "user",
@@ -106,7 +106,7 @@ def request_of(subject: str, params: Mapping[str, Any]) -> SshRequest:
 
 
 async def check_subsystem(ssh: Ssh) -> SubsystemStatus:
-    """Return the state of the hosts, as they were when they were last looked at."""
+    """Return the state of the hosts at their last health check."""
     hosts, problem = ssh.inventory.written().hosts, ssh.inventory.problem
     if problem:
         told = f"the hosts file has errors: {problem}"

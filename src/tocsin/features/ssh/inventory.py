@@ -133,7 +133,7 @@ class Inventory:
         return self._file.problem
 
     def written(self) -> HostsFile:
-        """Return what the file says."""
+        """Return the content of the file."""
         return self._file.value
 
     def all(self) -> dict[str, HostEntry]:
@@ -181,7 +181,7 @@ def home() -> Path:
 
 
 def names_in(config: Path, depth: int = 0) -> Iterator[str]:
-    """Yield the names of hosts in a configuration of `ssh` and what it includes; patterns are left out.
+    """Yield the names of hosts in a configuration of `ssh` and in the files it includes, without patterns.
 
     What is set for a name is never read here: `ssh -G` tells it.
     """

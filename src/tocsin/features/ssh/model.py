@@ -1,4 +1,4 @@
-"""Hosts, the states of their keys and of themselves, and what to run on them."""
+"""The model of SSH hosts, their keys and health, and of commands on them."""
 
 import re
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class CommandDeniedError(TocsinError):
 
 
 class DenyListError(ConfigError):
-    """`ssh_deny.txt` has a mistake, so that nothing tells which commands it refuses."""
+    """`ssh_deny.txt` has an error, so every command is refused."""
 
 
 class IdentityKind(StrEnum):
@@ -73,7 +73,7 @@ class HostSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HostEntry:
-    """One host as it is written down; what is empty is decided by the configuration of `ssh`."""
+    """A host of the file; the configuration of `ssh` decides empty fields."""
 
     name: str
     hostname: str = ""
@@ -91,7 +91,7 @@ class HostEntry:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where `ssh -G` says that a host is, and how its key is found."""
+    """The address of a host as `ssh -G` reports it, and where its key is looked up."""
 
     hostname: str
     port: int
@@ -225,7 +225,7 @@ class SshPlan:
 
 @dataclass(frozen=True, slots=True)
 class SshRequest:
-    """What to run, and where. `source` is what asks, as the audit log has it."""
+    """A command, and the hosts to run it on."""
 
     command: str
     hosts: tuple[str, ...] = ()
@@ -240,7 +240,7 @@ class SshRequest:
     user: str = ""  # there, in place of the one that is written down
 
     def check(self) -> None:
-        """Raise ConfigError for what makes no sense."""
+        """Raise ConfigError for invalid values."""
         if not self.command.strip():
             raise ConfigError("the command is empty", hint="give the command to run on the hosts")
         if "\0" in self.command or "\0" in self.working_dir:

@@ -1,4 +1,4 @@
-"""The hosts of this installation: what they are, how they are, their keys, and commands on them."""
+"""The service of SSH hosts: list, check and trust them, and run commands on them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -84,7 +84,7 @@ class Ssh:
         return tuple(replace(host, user=request.user) for host in hosts) if request.user else hosts
 
     def admit(self, request: SshRequest, *, source: str, actor: str | None = None) -> tuple[HostEntry, ...]:
-        """Return the hosts of a command that may run now; see `plan`. That one was refused is recorded."""
+        """Return the hosts of a command that may run now, as `plan` does; record a refused command."""
         try:
             return self.plan(request)
         except CommandDeniedError as error:
@@ -135,7 +135,7 @@ class Ssh:
         return await self.describe(await self.search(group, q))
 
     async def search(self, group: str = "", q: str = "") -> list[HostEntry]:
-        """Return hosts; `ssh` is asked for addresses that only its configuration says, where `q` needs them."""
+        """Return hosts; if `q` requires addresses that only the configuration of `ssh` has, ask `ssh` for them."""
         known, members = self.inventory.all(), self.inventory.groups()
         if group:
             self.inventory.choose((), (group,))
@@ -147,7 +147,7 @@ class Ssh:
         return [host for host in chosen if _has(host, q, addresses.get(host.name, ""))]
 
     async def describe(self, hosts: Sequence[HostEntry]) -> list[SshHost]:
-        """Return how `ssh` reaches these hosts, and how they are; each costs a call of `ssh`, none needs no `ssh`."""
+        """Return these hosts with their addresses, keys and health; calls `ssh` once for each."""
         if not hosts:
             return []
         known, members = self.inventory.all(), self.inventory.groups()
@@ -167,7 +167,7 @@ class Ssh:
     async def health(
         self, hosts: Sequence[str] = (), groups: Sequence[str] = (), *, refresh: bool = False
     ) -> SshHealth:
-        """Return how hosts are, all enabled ones where none is named; what is younger than 30 s is not asked again."""
+        """Return the health of hosts, by default of all enabled ones; a result is reused for 30 s."""
         known = self.inventory.all()
         every = tuple(host for host in known.values() if host.enabled)
         chosen = self.inventory.choose(hosts, groups) if hosts or groups else every
@@ -176,14 +176,14 @@ class Ssh:
         return self._probes.summarize(probes)
 
     async def last_probes(self) -> list[HostHealthRecord]:
-        """Return how the hosts of the file were when they were last looked at."""
+        """Return the last health results of the hosts of the file."""
         names = {host.name for host in self.inventory.written().hosts}
         return [probe for name, probe in (await self._store.all()).items() if name in names]
 
     async def trust(
         self, name: str, accept: "Callable[[ShownKey], Awaitable[bool]]", *, source: str
     ) -> tuple[HostKey, bool]:
-        """Show the key of a host to `accept`, and trust it where that returns True.
+        """Show the key of a host to `accept`, and trust it if that returns True.
 
         Returns the key as it was shown, and whether it is trusted now. Raises UnknownHostError, UnreachableError.
         """
@@ -239,7 +239,7 @@ class Ssh:
         )
 
     async def _note_key(self, result: HostResult) -> None:
-        """Record and report that the key of a host has changed, or that it is trusted again."""
+        """Record and report a changed host key, or forget it once the host is trusted again."""
         if result.status is HostStatus.HOST_KEY_CHANGED:
             known = self.inventory.all()
             host = known[result.host]

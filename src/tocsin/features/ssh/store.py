@@ -1,4 +1,4 @@
-"""What was last seen of each host, shared by all processes."""
+"""The last health result of each host, shared by all processes."""
 
 import json
 import sqlite3
@@ -9,13 +9,13 @@ from tocsin.features.ssh.model import HostHealth, HostHealthRecord, HostKey, Key
 
 
 class ProbeStore:
-    """The table of probes."""
+    """The table of health results."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def all(self) -> dict[str, HostHealthRecord]:
-        """Return every probe by host."""
+        """Return the results by host."""
 
         def work(connection: sqlite3.Connection) -> dict[str, HostHealthRecord]:
             return {row["host"]: _probe(row) for row in connection.execute("SELECT * FROM ssh_probes")}
@@ -23,7 +23,7 @@ class ProbeStore:
         return await self._database.read(work)
 
     async def put(self, probe: HostHealthRecord) -> None:
-        """Keep a probe in place of the last one."""
+        """Store a result in place of the previous one."""
         values = [probe.host, probe.status, probe.failures, probe.checked_at, json.dumps(to_json(probe))]
 
         def work(connection: sqlite3.Connection) -> None:
@@ -32,7 +32,7 @@ class ProbeStore:
         await self._database.write(work)
 
     async def forget(self, host: str) -> None:
-        """Drop what was seen of a host, for instance before its key was accepted."""
+        """Delete the result of a host, for example after its key was trusted."""
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM ssh_probes WHERE host = ?", [host])

@@ -27,7 +27,7 @@ class SshRuns(RunType):
         self._notices = notices
 
     async def message(self, run: Run, request: Mapping[str, Any]) -> RunMessage | None:
-        """Return what the hosts printed, where the command has an `output`."""
+        """Return the output of the hosts as a message, if the command has an `output`."""
         output = run.params.get("output")
         if not output or run.started_at is None or run.dry_run:
             return None

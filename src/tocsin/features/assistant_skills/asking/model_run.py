@@ -32,7 +32,7 @@ class ModelAnswer(NamedTuple):
 
 
 def instructions_of(skill: AssistantSkill) -> str:
-    """Return what the model is told to do."""
+    """Return the instructions for the model."""
     invocations = skill.definition.invoke_agents if skill.definition else ()
     conditions = "\n".join(f"{number}: {each.when}" for number, each in enumerate(invocations, start=1))
     asked = f"\nIn `conditions`, report the numbers of those that hold:\n{conditions}\n" if conditions else ""
@@ -40,7 +40,7 @@ def instructions_of(skill: AssistantSkill) -> str:
 
 
 def question_of(files: Sequence[str], event: str, known: Sequence[SkillFinding], asked: str, diff: str = "") -> str:
-    """Return what the model is asked: the files, what is known of them by fixed rules, and what a person wants."""
+    """Return the question: the files, the findings of fixed rules, and the request of a person."""
     named = "\n".join(f"- {path}" for path in files[:MAX_NAMED_FILES]) or "- (the whole folder)"
     more = f"\n- and {len(files) - MAX_NAMED_FILES} more" if len(files) > MAX_NAMED_FILES else ""
     parts = [f"{event}. Look at:\n{named}{more}"]
@@ -54,7 +54,7 @@ def question_of(files: Sequence[str], event: str, known: Sequence[SkillFinding],
 
 
 def report_shape() -> "type[BaseModel]":
-    """Return what the model has to fill in; pydantic is there where a chat model is."""
+    """Return the pydantic model that the chat model fills in; the extra `chat` installs pydantic."""
     from pydantic import BaseModel, Field
 
     class Finding(BaseModel):
@@ -72,7 +72,7 @@ def report_shape() -> "type[BaseModel]":
 
 
 def answer_of(report: Any, skill: AssistantSkill, redact: Callable[[str], str]) -> ModelAnswer:
-    """Return what a filled-in report says, shortened and with our secrets masked."""
+    """Return the content of a report, shortened and with secrets masked."""
     invocations = skill.definition.invoke_agents if skill.definition else ()
     findings = tuple(
         SkillFinding(

@@ -68,7 +68,7 @@ class ModelRunner:
         known: Sequence[SkillFinding] = (),
         diff: str = "",
     ) -> SkillOutput:
-        """Return what the model reports and proposes; raises TocsinError where it does not come to an end."""
+        """Return the findings and changes of the model; raises TocsinError if it does not finish."""
         questions = await self._allowed(request)
         with ConfinedFolder(place.root) as folder:
             files = [] if diff else await asyncio.to_thread(lambda: list(files_for(skill, folder, place.paths)))
@@ -105,7 +105,7 @@ class ModelRunner:
             )
 
     async def _allowed(self, request: AssistantRequest) -> int:
-        """Return how many questions a run may ask; what a person asks for counts and is not refused."""
+        """Return how many questions a run may ask; runs that a person started count, but are not refused."""
         if request.cause != "watcher":
             return LIMITS.questions
         most = self._context.settings[SKILLS_CALLS_PER_HOUR]

@@ -1,1 +1,1 @@
-"""The folder that a run may see, and what it may do there."""
+"""Access to the folder of a run, and to nothing else."""

@@ -35,7 +35,7 @@ class ConfinedFolder:
     """One folder; use it in a `with` block."""
 
     def __init__(self, path: Path) -> None:
-        """Open the folder; raises ConfinementError where that fails."""
+        """Open the folder; raises ConfinementError."""
         self.path = path
         try:
             self._top = os.open(path, _DIRECTORY & ~os.O_NOFOLLOW)
@@ -61,12 +61,12 @@ class ConfinedFolder:
         return content
 
     def stamp(self, path: str) -> tuple[int, int, int]:
-        """Return what changes when a file does: inode, size and time; raises ConfinementError."""
+        """Return inode, size and time of a file, which change with it; raises ConfinementError."""
         with self._open_file(path) as (_, found):
             return found.st_ino, found.st_size, found.st_mtime_ns
 
     def files(self, below: str = "") -> Iterator[str]:
-        """Yield the regular files below a directory, sorted, without `.git` and what has no name in UTF-8."""
+        """Yield the regular files below a directory, sorted, without `.git` and names that are not UTF-8."""
         parts = parts_of(below) if below else ()
         descriptor = self._open_directory(parts, below)
         yield from _walk(descriptor, "/".join(parts), len(parts), [MAX_ENTRIES])
@@ -97,7 +97,7 @@ class ConfinedFolder:
         return False
 
     def replace(self, path: str, content: bytes) -> None:
-        """Write a file anew beside its old one and put it in its place; raises ConfinementError.
+        """Replace a file by a new one; raises ConfinementError.
 
         Missing directories are made. A hard link elsewhere keeps the old content.
         """

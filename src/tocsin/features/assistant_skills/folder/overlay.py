@@ -62,7 +62,7 @@ class FolderOverlay:
         self.write(path, text.replace(old, new, 1))
 
     def changes(self) -> list[ChangedText]:
-        """Return the files that differ from what stands in the folder."""
+        """Return the files that differ from those of the folder."""
         return [
             ChangedText(path, "" if before is None else digest(before), self._texts[path])
             for path, before in sorted(self._before.items())
@@ -88,7 +88,7 @@ class FolderOverlay:
 
 
 def apply_changes(folder: ConfinedFolder, changes: Iterable[ChangedText]) -> list[str]:
-    """Write a patch where every file is as it was then; raises PatchError, and then has written nothing."""
+    """Write a patch; raises PatchError, before writing anything, if a file has changed since."""
     wanted = list(changes)
     misfits = [change.path for change in wanted if not _fits(folder, change)]
     if misfits:
@@ -102,7 +102,7 @@ def apply_changes(folder: ConfinedFolder, changes: Iterable[ChangedText]) -> lis
 
 
 def digest(text: str) -> str:
-    """Return what tells a text from any other."""
+    """Return the digest of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -25,10 +25,10 @@ class _Tool(NamedTuple):
 
 
 class FolderTools:
-    """What a skill may do in one folder; `notes` has what was called, without contents."""
+    """The tools of a skill in one folder; `notes` lists the calls, without contents."""
 
     def __init__(self, overlay: FolderOverlay, rules: IgnoreRules, redact: Callable[[str], str]) -> None:
-        """`redact` masks our own secrets in what the model gets to see."""
+        """`redact` masks our secrets in the texts for the model."""
         self.notes: list[str] = []
         self._overlay = overlay
         self._rules = rules
@@ -170,7 +170,7 @@ _KINDS = {"string": str, "integer": int}
 
 
 def _problem(tool: _Tool, arguments: Mapping[str, Any]) -> str:
-    """Return what is wrong with the arguments of a call; empty where they are as described."""
+    """Return the error of the arguments of a call; empty if they are valid."""
     if unknown := sorted(set(arguments) - set(tool.properties)):
         return f"refused: there is no argument {', '.join(map(str, unknown))}; there are: {', '.join(tool.properties)}"
     for name, (kind, _) in tool.properties.items():

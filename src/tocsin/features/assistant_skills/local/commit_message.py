@@ -1,4 +1,4 @@
-"""Propose a commit message from the shape of a diff: what was added, removed, renamed, and where."""
+"""Propose a commit message from the files that a diff adds, removes, renames and changes."""
 
 import re
 from collections import Counter
@@ -44,7 +44,7 @@ class GitChange:
 
 
 def propose_message(change: GitChange) -> list[SkillFinding]:
-    """Return a message as the suggestion of a finding, and what should not be committed like that."""
+    """Return findings: a proposed message as a suggestion, and files that should not be committed."""
     if not change.files:
         return []
     found = [*_suspicious(change)]
@@ -57,7 +57,7 @@ def propose_message(change: GitChange) -> list[SkillFinding]:
 
 
 def fault_of(subject: str) -> str:
-    """Return what is wrong with a subject; empty for a good one."""
+    """Return the problem of a subject; empty if it has none."""
     words = _PREFIX.sub("", subject)
     if len(subject) > MAX_SUBJECT:
         return f"has {len(subject)} characters; {MAX_SUBJECT} are shown everywhere"
@@ -71,7 +71,7 @@ def fault_of(subject: str) -> str:
 
 
 def message_of(change: GitChange) -> str:
-    """Return a subject, and a body that lists the parts where there are several."""
+    """Return a subject, and for several parts a body that lists them."""
     files = change.files
     subject = _prefix(change) + _subject(change)
     subject = subject if len(subject) <= MAX_SUBJECT else subject[: MAX_SUBJECT - 1].rstrip(" ,") + "…"
@@ -125,7 +125,7 @@ def _verb(file: ChangedFile) -> str:
 
 
 def _prefix(change: GitChange) -> str:
-    """Return `fix: ` and the like where the project writes them."""
+    """Return a prefix such as `fix: ` if the project uses them."""
     used = [subject for subject in change.subjects if _PREFIX.match(subject)]
     if len(used) * 2 <= len(change.subjects) or not used:
         return ""
@@ -172,7 +172,7 @@ def _added_symbols(diff: str) -> list[str]:
 
 
 def _suspicious(change: GitChange) -> list[SkillFinding]:
-    """Return what is rarely meant to be committed."""
+    """Return findings about files that are rarely meant to be committed."""
     found, path, number = [], "", 0
     for line in change.diff.splitlines():
         if line.startswith("+++ "):

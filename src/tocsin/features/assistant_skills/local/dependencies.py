@@ -21,7 +21,7 @@ _OPEN_RANGES = {"", "*", "latest", "x", "any"}
 
 
 def audit_dependencies(path: str, content: bytes, read: ReadOther) -> list[SkillFinding]:
-    """Return what is wrong with a manifest or lock file; one of another kind has no findings."""
+    """Return the findings in a manifest or lock file; another file has none."""
     text = content.decode("utf-8", "replace")
     name = PurePosixPath(path).name
     reader = next((reader for pattern, reader in _READERS if re.fullmatch(pattern, name)), None)
@@ -261,7 +261,7 @@ def _twice(path: str, number: int, name: str, version: str, seen: dict[str, tupl
 
 
 def _source(path: str, number: int, line: str) -> Iterator[SkillFinding]:
-    """Yield what is odd about an entry that does not come from a registry."""
+    """Yield findings about an entry that does not come from a registry."""
     if "http://" in line:
         yield SkillFinding(path, number, Severity.ERROR, "downloaded over plain http", "use https")
     if re.search(r"git[+:]|github:|\.git\b", line) and not re.search(r"[@#][0-9a-f]{7,40}\b", line):
@@ -295,7 +295,7 @@ def line_of(text: str, word: str, *, last: bool = False) -> int:
 
 @lru_cache(maxsize=1)  # a lock file asks for thousands of words
 def _lines_of(text: str) -> Mapping[str, tuple[int, int]]:
-    """Return the first and the last line by what is quoted there, up to the next quote, or is its first word."""
+    """Return the first and last line of each name: its quoted text, or its first word."""
     found: dict[str, tuple[int, int]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         for word in _WORD.finditer(line):
@@ -305,7 +305,7 @@ def _lines_of(text: str) -> Mapping[str, tuple[int, int]]:
 
 
 def _json(text: str) -> tuple[dict[str, Any], list[str]]:
-    """Return a JSON object and the keys that one of its objects has twice; raises ValueError."""
+    """Return a JSON object, and the keys that are repeated in one of its objects; raises ValueError."""
     repeated: list[str] = []
 
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What git knows of a folder: what is about to be committed, or was committed last."""
+"""The staged changes and the last commit of a git folder."""
 
 import asyncio
 import re
@@ -20,7 +20,7 @@ class GitFolder:
         self._commands: GitCommands | None = None
 
     async def change(self) -> GitChange:
-        """Return what is staged, else what differs from the last commit, else the last commit itself."""
+        """Return the staged changes, else the changes since the last commit, else the last commit."""
         subjects = tuple((await self._git("log", "-10", "--format=%s")).splitlines())
         for selected in (("--cached",), ("HEAD",)):
             if diff := await self._git("diff", *_DIFF, *selected):
@@ -56,7 +56,7 @@ class GitFolder:
         return tuple(files)
 
     async def _git(self, *words: str) -> str:
-        """Return what git prints; empty where it fails, and outside a work tree."""
+        """Return the output of git; empty if it fails, and outside a work tree."""
         if self._commands is None:
             place = await asyncio.to_thread(find_repository, self._folder, above=True)
             if place is None:

@@ -15,13 +15,13 @@ _Scan = Callable[[ConfinedFolder, str], list[SkillFinding]]
 
 
 def look_at_commit(change: GitChange) -> SkillOutput:
-    """Return what `git-commit-helper` says about a change."""
+    """Return the output of `git-commit-helper` for a change."""
     notes = () if change.files else ("git has no changes and no commits here",)
     return SkillOutput(tuple(propose_message(change)), len(change.files), notes)
 
 
 def look_at_files(skill: AssistantSkill, folder: ConfinedFolder, paths: Sequence[str]) -> SkillOutput:
-    """Return what a skill finds in files; what cannot be read is noted and does not end the run. Blocks."""
+    """Return the findings of a skill in files; an unreadable file is noted and does not end the run. Blocks."""
     scan = _dependencies if skill.name == DEPENDENCIES else _secrets
     findings, notes, count = list[SkillFinding](), list[str](), 0
     for path in files_for(skill, folder, paths):

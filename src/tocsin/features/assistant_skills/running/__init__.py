@@ -1,1 +1,1 @@
-"""Runs of assistant skills, and what is kept to run one again."""
+"""Run assistant skills, and retry their runs."""

@@ -1,4 +1,4 @@
-"""Running assistant skills: on which files, in which order, and what follows from what they find."""
+"""Run assistant skills: choose the files, store the findings, invoke further skills."""
 
 import asyncio
 import logging
@@ -60,7 +60,7 @@ GIT_TIMEOUT_S = 20.0
 
 
 class _Look(NamedTuple):
-    """A run that is about to start; what it found, and what it invokes, is known at its end."""
+    """A run that is about to start; its findings and invocations are known at its end."""
 
     order: RunSpec
     work: Work
@@ -94,7 +94,7 @@ class AssistantRunner:
         return place_of(await self.top_of(base, asked[0]), asked)
 
     async def top_of(self, base: Path, file: Path) -> Path:
-        """Return where patterns for a file start, which need not exist: its work tree, else `base` or its folder."""
+        """Return the folder that patterns for a file are relative to: its work tree, else `base` or its own folder."""
         start = next(place for place in (file, *file.parents) if place.is_dir())
         found = await asyncio.to_thread(find_repository, start, above=True)
         if found is not None and found.top is not None:
@@ -102,7 +102,7 @@ class AssistantRunner:
         return base if start.is_relative_to(base) else start
 
     async def committed_files(self, folder: Path, commit: str) -> Sequence[str]:
-        """Return the files that a commit added or changed; none where the repository is refused."""
+        """Return the files that a commit added or changed; none if the repository is refused."""
         try:
             return await self._git(folder).committed_files(commit)
         except GitFailedError as error:
@@ -129,7 +129,7 @@ class AssistantRunner:
         return AssistantRun(run, found.findings, found.patch)
 
     async def start(self, name: str, request: AssistantRequest, *, dry_run: bool = False) -> ActiveRun | Run:
-        """Start a skill and return at once; what it invokes follows its end. Raises like `run`.
+        """Start a skill and return at once; skills that it invokes run after it. Raises like `run`.
 
         With `dry_run`, return what would be run, which is neither executed nor recorded.
         """
@@ -147,7 +147,7 @@ class AssistantRunner:
         await self._invoke(look.invoked(), _of_invoked(request, run), look.place, look.chain)
 
     async def aclose(self) -> None:
-        """Start nothing that runs invoke any more."""
+        """Cancel the skills that ended runs would still invoke."""
         for task in (following := list(self._following)):
             task.cancel()
         await asyncio.gather(*following, return_exceptions=True)
@@ -200,7 +200,7 @@ class AssistantRunner:
         return _Look(as_retry(order, request.retry), work, place, (*chain, name), lambda: found, lambda: invoked)
 
     async def apply(self, run_id: str, *, source: str) -> SkillResultRecord:
-        """Write what a run proposed; raises PatchError where a file has changed since, and then writes nothing."""
+        """Write the changes that a run proposed; raises PatchError, before writing any, if a file has changed since."""
         found = await self._skills.results.get(run_id)
         if not found.changes:
             raise PatchError(f"run {found.run_id} proposed no changes", hint="only some skills propose changes")
@@ -220,7 +220,7 @@ class AssistantRunner:
     async def _invoke(
         self, invoked: Sequence[Invocation], request: AssistantRequest, place: SkillPlace, chain: tuple[str, ...]
     ) -> None:
-        """Run what a skill invokes: first what is urgent, then what may wait; a watch queues both."""
+        """Run the skills that a skill invokes, urgent ones first; a watch queues them."""
         urgent = [each.agent for each in invoked if each.priority == "immediate"]
         waiting = [each.agent for each in invoked if each.priority == "background"]
         for agent in [*urgent, *waiting] if len(chain) < MAX_CHAIN else ():
@@ -245,7 +245,7 @@ class AssistantRunner:
         return watched[0]
 
     def _understood(self, name: str, request: AssistantRequest) -> AssistantRequest:
-        """Tell the files that a person named from what the person asks for."""
+        """Split typed words into the names of files and the request."""
         if not request.is_typed:
             return request
         words = request.files
@@ -271,7 +271,7 @@ class AssistantRunner:
     async def _look(
         self, skill: AssistantSkill, place: SkillPlace, request: AssistantRequest, run_id: str
     ) -> SkillOutput:
-        """Look by fixed rules, by the model, or by both: the model judges what the rules found.
+        """Check the files by fixed rules, by the model, or by both: the model judges the findings of the rules.
 
         The shipped scanner of secrets never shows a file to a model.
         """
@@ -366,7 +366,7 @@ def _suggested(invoked: Sequence[Invocation], place: SkillPlace) -> list[SkillFi
 
 
 def _apply_at_once(place: SkillPlace, output: SkillOutput, wanted: Sequence[Path]) -> bool:
-    """Write changes where the operator wants that, and return whether it was done."""
+    """Write the changes if the settings allow it; return whether they were written."""
     if not output.changes or not any(place.root.is_relative_to(os.path.realpath(folder)) for folder in wanted):
         return False
     with ConfinedFolder(place.root) as folder:

@@ -1,1 +1,1 @@
-"""Watching folders, and having skills act on what changes."""
+"""Run assistant skills when files in watched folders change."""

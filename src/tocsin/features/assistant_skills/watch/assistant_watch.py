@@ -119,7 +119,7 @@ class AssistantWatch:
                     await self._put(skill, SkillPlace(change.folder, (path,)), change.commit if called else version)
 
     async def _take_invoked(self, name: str, place: SkillPlace, urgent: bool) -> None:
-        """Queue what another skill invokes, before everything else or behind it."""
+        """Queue a skill that another one invokes, at the front or at the end."""
         version = await asyncio.to_thread(_version_of, place.root, place.paths[0])
         await self._put(self._skills.get(name), place, version, rank=_NEXT if urgent else _LAST)
 
@@ -162,7 +162,7 @@ class AssistantWatch:
 
 
 def _version_of(folder: Path, path: str) -> str:
-    """Return what tells this content from any other; empty where a skill may not read it, or it is gone."""
+    """Return the digest of a file; empty if it is gone, or if a skill may not read it."""
     try:
         with ConfinedFolder(folder) as confined:
             return hashlib.sha256(confined.read(path)).hexdigest()

@@ -26,7 +26,7 @@ class ActedVersions:
         return await self._database.write(work)
 
     async def prune(self) -> None:
-        """Forget what was acted on long ago."""
+        """Delete old versions."""
         oldest = self._clock.now() - KEPT_S
 
         def work(connection: sqlite3.Connection) -> None:

@@ -16,7 +16,7 @@ class WatchService:
     """Watches while this process holds the lease; without folders it does nothing until it is stopped."""
 
     def __init__(self, make: Callable[[], AssistantWatch] | None, lease: Lease, clock: Clock) -> None:
-        """`make` returns what watches, each time this process takes the lease; `None` watches nothing."""
+        """`make` is called each time this process takes the lease, and returns the watch; `None` disables watching."""
         self._make = make
         self._lease = lease
         self._loop = ServiceLoop("the watch of skills", self._step, clock)

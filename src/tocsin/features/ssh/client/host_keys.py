@@ -119,7 +119,7 @@ async def _take(lock: int) -> None:
 
 
 def file_for(session: SshSession, host: HostEntry, address: Address) -> Path:
-    """Return the file that takes the keys of a host; raises ConfigError where the user's configuration names one."""
+    """Return the file for the trusted keys of a host; raises ConfigError if the user's configuration names one."""
     path = host.known_hosts or session.program.known_hosts
     if path not in address.known_hosts:
         raise ConfigError(

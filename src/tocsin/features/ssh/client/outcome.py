@@ -24,7 +24,7 @@ SHARED = "mux_client_request_session: master session id"
 
 
 class Outcome(NamedTuple):
-    """How a command on a host ended; `error` is a sentence where it did not succeed."""
+    """The result of a command on a host; `error` is a sentence if it did not succeed."""
 
     status: HostStatus
     exit_code: int | None = None
@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
 
 
 def outcome_of(name: str, exit_code: int, log: str, told: str = "") -> Outcome:
-    """Return how it ended; `told` is standard error, where the `ssh` of a jump host speaks."""
+    """Return the result; `told` is standard error, to which the `ssh` of a jump host writes."""
     if exit_code == 0:
         return Outcome(HostStatus.SUCCEEDED, 0)
     if exit_code < 0:  # a signal of this machine ended `ssh`: the command has told nothing
@@ -63,7 +63,7 @@ def _not_begun(name: str, said: str) -> Outcome:
 
 
 def key_in(log: str) -> HostKey:
-    """Return the key that a host showed, and whether it was known; raises LookupError where it showed none."""
+    """Return the key that a host presented, and whether it was known; raises LookupError if it presented none."""
     shown = _SHOWN_KEY.search(log)
     if shown is None:
         raise LookupError(_last_words(log) or "the host sent no key")
@@ -76,6 +76,6 @@ def key_in(log: str) -> HostKey:
 
 
 def _last_words(log: str) -> str:
-    """Return the last line that is no debugging."""
+    """Return the last line that is not debug output."""
     lines = [line.strip() for line in log.splitlines() if line.strip() and not _DEBUG.match(line)]
     return lines[-1] if lines else ""

@@ -1,4 +1,4 @@
-"""Whether a machine answers: ICMP where this process may send it, else a TCP connection."""
+"""Ping a machine: by ICMP if this process may send it, else by a TCP connection."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ async def reach(addresses: Sequence[tuple[int, tuple[object, ...]]]) -> Ping:
 
 
 async def _icmp(family: int, address: tuple[object, ...]) -> Ping | None:
-    """Return None where this process may not send ICMP; the system writes the identifier.
+    """Send an ICMP echo; return None if this process may not. The system writes the identifier.
 
     Linux allows it without privileges for the groups in `net.ipv4.ping_group_range`, which counts for IPv6, too, and
     macOS allows it for all. Source: icmp(7).

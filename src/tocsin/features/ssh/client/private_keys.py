@@ -13,7 +13,7 @@ _MAGIC, _PLAIN = b"openssh-key-v1\0", b"\0\0\0\4none"
 
 
 def private_key_problem(path: Path) -> str:
-    """Return what is wrong with a private key file, or an empty text."""
+    """Return the problem of a private key file, or an empty text."""
     try:
         found = path.stat()
     except OSError as error:

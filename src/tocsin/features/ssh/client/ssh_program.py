@@ -95,7 +95,7 @@ class SshProgram:
             shutil.rmtree(private, ignore_errors=True)
 
     def _remove_leftovers(self) -> None:
-        """Remove what processes that were killed left behind."""
+        """Remove the files of killed processes."""
         for owner in self.folder.glob(f"*/{_OWNER}"):
             with suppress(OSError):
                 if is_dead(owner.read_text()):
@@ -114,7 +114,7 @@ class SshProgram:
         return found
 
     def _config(self, known: Mapping[str, HostEntry], keys: Mapping[str, Path]) -> Iterator[str]:
-        """Yield the configuration: our hosts, what is never negotiable, then that of the user and the system."""
+        """Yield the configuration: our hosts and fixed options, then those of the user and the system."""
         for host in known.values():
             yield f"Host {host.name}\n"
             yield from (f"  {line}\n" for line in _lines_of(host, keys.get(host.name)))
@@ -146,7 +146,7 @@ class SshSession:
     config: Path
 
     def why_refused(self, host: HostEntry) -> str:
-        """Return what about the key of a host explains that a login was refused, or an empty text."""
+        """Return the problem of our private key for a host that explains a refused login, or an empty text."""
         identity = host.identity
         if identity.kind is IdentityKind.AGENT:
             return ""
@@ -164,7 +164,7 @@ class SshSession:
         return f"; the key {path} has a passphrase: load it into the agent with ssh-add" if has_passphrase else ""
 
     def log_of(self, host: HostEntry) -> Path:
-        """Return where the `ssh` of a host writes its own words."""
+        """Return the log file of the `ssh` of a host."""
         return self.private / f"log-{host.name}"
 
     def argv(self, host: HostEntry, words: Sequence[str], *options: str) -> list[str]:
@@ -174,7 +174,7 @@ class SshSession:
         return ["ssh", "-F", str(self.config), "-E", log, "-T", "-x", *given, "--", host.name, *words]
 
     def read_log(self, host: HostEntry) -> str:
-        """Return what `ssh` itself said."""
+        """Return the log of `ssh`."""
         try:
             return self.log_of(host).read_text(errors="replace")
         except OSError:
@@ -186,7 +186,7 @@ class SshSession:
         return await run(argv, timeout_s=timeout_s, env=self.program.environment())
 
     async def address(self, host: HostEntry) -> Address:
-        """Return where `ssh -G` says that a host is; raises ConfigError."""
+        """Return the address of a host from `ssh -G`; raises ConfigError."""
         argv = ["ssh", "-F", str(self.config), "-G", "--", host.name]
         ended = await run(argv, timeout_s=CONNECT_TIMEOUT_S, env=self.program.environment())
         if ended.exit_code:
@@ -196,7 +196,7 @@ class SshSession:
         return _address(ended.stdout, ours)
 
     async def share(self, host: HostEntry) -> tuple[int, str] | None:
-        """Open the connection that commands to a host share; return exit code and log where that fails.
+        """Open the connection that commands to a host share; return exit code and log if that fails.
 
         A host that is reached through another program gets none: that program would end with us.
         """
