@@ -24,7 +24,7 @@ _STEP = "_step"
 
 
 def workflow_keys_file() -> str:
-    """Return the module that names every key of a workflow file, and what texts may name of a run and of a step."""
+    """Return the module with every key of a workflow file, and the names of a run and a step that texts may use."""
     schema = published_schema()
     step = [name for name in STEP if name != "outputs"]
     steps = {name.removesuffix(_STEP): each for name, each in schema["$defs"].items() if name.endswith(_STEP)}

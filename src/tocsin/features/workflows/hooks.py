@@ -61,7 +61,7 @@ async def list_workflows(workflows: Workflows) -> Sequence[str]:
 
 
 async def check_subsystem(workflows: Workflows) -> SubsystemStatus:
-    """Return the state of workflows: how many there are and have mistakes, which fail, and what waits."""
+    """Return the state of workflows: their number, and those that have errors, fail or wait."""
     found, waiting = await workflows.all(), await workflows.waiting()
     names = {file.name for file in found}
     failed = [run for run in await workflows.failing() if run.subject_id in names]
@@ -87,7 +87,7 @@ def _failed(run: Run) -> str:
 
 
 def asked_by(run: Run) -> str:
-    """Return what a waiting run asks a person."""
+    """Return the question of a waiting run."""
     asked = " · ".join(step.message for step in run.steps if step.status is RunStatus.WAITING and step.message)
     return f"workflow {run.subject_name} waits for approval" + (f": {asked}" if asked else "")
 

@@ -1,4 +1,4 @@
-"""Makes a run of a workflow and a request: its parameters, variables and secrets, and what it leaves out."""
+"""Prepare a run of a workflow: its parameters, variables, secrets and left-out steps."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -39,7 +39,7 @@ class RunBuilder:
         self._context = context
 
     def plan(self, workflow: Workflow, params: Mapping[str, Any], request: WorkflowRequest) -> tuple[PlannedStep, ...]:
-        """Return what the steps of a run would do."""
+        """Return the plan of the steps of a run."""
         values = self.values(workflow, params, request, {})
         values.steps.update(left_out(workflow, request))
         path = self._context.environment().get("PATH")
@@ -125,7 +125,7 @@ class RunBuilder:
         return values
 
     def folder_of(self, workflow: Workflow) -> Path:
-        """Return where the commands of a workflow run."""
+        """Return the working directory of the commands of a workflow."""
         return self._context.data_dir / Path(workflow.working_dir).expanduser()
 
 
@@ -162,7 +162,7 @@ def left_out(workflow: Workflow, request: WorkflowRequest) -> dict[str, StepRun]
 
 
 def _may_answer(step: WorkflowStep, actor: str | None) -> bool:
-    """Whether who starts a run may answer the question of a step, or it asks none."""
+    """Whether the starter of a run may answer the question of a step, or the step asks none."""
     if not step.option("approval", False):
         return True
     try:
@@ -210,7 +210,7 @@ def _text_of(scope: StepScope, template: Template, *, known: bool) -> str:
 
 
 def _told(values: RunValues) -> dict[str, str]:
-    """Return what every command of a run is told beside its own variables."""
+    """Return the variables about the run that every command gets."""
     run = values.run
     told = {"RUN_ID": run["id"], "WORKFLOW": run["name"], "TRIGGER": run["trigger"]}
     return {**told, "SCHEDULED_FOR": run["scheduled_for"]}

@@ -68,7 +68,7 @@ def summarize(file: WorkflowFile, runs: Sequence[Run], schedules: Sequence[str])
 
 
 def describe(file: WorkflowFile, runs: Sequence[Run], schedules: Sequence[str]) -> WorkflowRecord:
-    """Return a workflow with what is in its file."""
+    """Return a workflow with the content of its file."""
     workflow, checked = file.read.workflow, validate(file)
     return WorkflowRecord(
         **_summary(file, runs, schedules),
@@ -82,7 +82,7 @@ def describe(file: WorkflowFile, runs: Sequence[Run], schedules: Sequence[str]) 
 
 
 def validate(file: WorkflowFile) -> ValidationRecord:
-    """Return what is wrong with a workflow, and its graph where nothing is."""
+    """Return the errors of a workflow, or its graph if it has none."""
     workflow = file.read.workflow
     graph = graph_of(workflow) if workflow else WorkflowGraph()
     return ValidationRecord(file.valid, file.read.errors, file.read.warnings, graph)

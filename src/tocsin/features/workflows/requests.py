@@ -1,4 +1,4 @@
-"""How a workflow is asked to run, what its plan is, and why it cannot run."""
+"""Requests to run a workflow, plans of runs, and the errors of both."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class AlreadyRunningError(TocsinError):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WorkflowRequest:
-    """How and for whom a workflow is run. `source` is what asks, as the audit log has it."""
+    """A request to run a workflow. `source` is the source of the audit entry."""
 
     trigger: str
     source: str
@@ -69,7 +69,7 @@ def stored_request(request: WorkflowRequest, workflow: "Workflow", redact: Redac
 
 
 def restored_request(run: Run, stored: Mapping[str, Any]) -> WorkflowRequest:
-    """Return the request of a run from what was stored of it; a retry is not repeated, as its steps are recorded."""
+    """Restore the request of a run; a retry is not repeated, because its steps are recorded."""
     return WorkflowRequest(
         run.trigger,
         run.source,

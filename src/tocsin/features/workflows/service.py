@@ -123,7 +123,7 @@ class Workflows:
         return file, created
 
     async def read_text(self, name: str, content: bytes) -> WorkflowFile:
-        """Return what a text would be as the file of a workflow.
+        """Read a text as if it were the file of a workflow.
 
         Texts are read one after the other by a thread of their own, which stops when the caller is cancelled.
         """
@@ -136,7 +136,7 @@ class Workflows:
             cancelled.set()
 
     async def surroundings(self) -> Surroundings:
-        """Return what workflows may refer to here, for threads: the loop of the caller asks other features."""
+        """Return the names that workflows may refer to, for threads; other features are asked on the caller's loop."""
         abilities, messenger = self.context.abilities, self.context.messenger
         loop = asyncio.get_running_loop()
 
@@ -171,7 +171,7 @@ class Workflows:
         )
 
     async def plan(self, name: str, request: WorkflowRequest) -> PlannedRun:
-        """Return what a run would do; nothing is executed or sent, and no secret is read."""
+        """Return the plan of a run; nothing is executed or sent, and no secret is read."""
         file = await self.get(name)
         workflow = file.workflow()
         params, problems = _inputs(workflow, request)
@@ -187,7 +187,7 @@ class Workflows:
     async def start(
         self, name: str, request: WorkflowRequest, *, watch: Callable[[Line], None] | None = None
     ) -> "ActiveRun":
-        """Start a workflow and return as soon as its run has begun, which may take long where `overlap` is `queue`.
+        """Start a workflow and return as soon as its run has begun, which may take long if `overlap` is `queue`.
 
         Raises like `begin`.
         """
@@ -299,7 +299,7 @@ class Workflows:
 
 
 def _inputs(workflow: "Workflow", request: WorkflowRequest) -> tuple[dict[str, Any], list[str]]:
-    """Return the parameters of a run, and what is wrong with them or with its variables."""
+    """Return the parameters of a run, and the problems of its parameters and variables."""
     params, problems = take_params(workflow.params, request.params_for(workflow))
     outputs = {step.name: step.output_names for step in workflow.all_steps()}
     taken = {variable_of(path): path for path in value_paths(workflow.params, outputs)}

@@ -78,7 +78,7 @@ class WorkflowFile:
 
 
 class WorkflowFolder:
-    """Reads the workflows of one folder, anew at every call; a broken one leaves the others alone."""
+    """Reads the workflows of one folder at every call; an invalid one does not affect the others."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -95,7 +95,7 @@ class WorkflowFolder:
         return tuple(each.stem for each in found if not each.name.startswith("."))[:MAX_FILES]
 
     def get(self, name: str, around: Surroundings) -> WorkflowFile:
-        """Return one workflow, valid or not; raises UnknownWorkflowError, and ConfigError where it cannot be read."""
+        """Return one workflow, valid or not; raises UnknownWorkflowError, or ConfigError if it cannot be read."""
         file = self.look(name, around)
         if file.unreadable:
             raise file.unreadable
@@ -116,7 +116,7 @@ class WorkflowFolder:
         return [self._read(name, whole) for name in names]
 
     def save(self, name: str, content: bytes, around: Surroundings, *, digest: str | None) -> tuple[WorkflowFile, bool]:
-        """Write a workflow; return it, and whether there was none of that name.
+        """Write a workflow; return it, and whether it is new.
 
         Raises InvalidWorkflowError, WriteError, and WorkflowChangedError where the file has another `digest`, which is
         empty where there is to be none.
@@ -132,7 +132,7 @@ class WorkflowFolder:
         return self.get(name, around), present is None
 
     def file(self, path: Path, content: bytes, modified_at: float, around: Surroundings) -> WorkflowFile:
-        """Return what a content would be as the file of a workflow."""
+        """Read a content as if it were the file of a workflow."""
         whole = self._among({*self.names(), path.stem}, around)
         return WorkflowFile(path.stem, path, content, modified_at, read_workflow(content, path, whole))
 
@@ -153,7 +153,7 @@ class WorkflowFolder:
         return WorkflowFile(name, path, b"", modified_at, ReadWorkflow(None, (mistake,)), problem)
 
     def _among(self, names: Collection[str], around: Surroundings) -> Surroundings:
-        """Return what workflows may refer to, with the workflows beside them; each file of those is read once."""
+        """Return the names that workflows may refer to, including other workflows, whose files are read once."""
 
         @cache
         def children_of(name: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ def is_wanted(wanted: Collection[str], status: RunStatus, before: Run | None) ->
 
 
 def summary(run: Run) -> str:
-    """Return the summary of an ended run: its status, which steps did not succeed, and where to read on."""
+    """Return the summary of an ended run: its status, the steps that did not succeed, and where its log is."""
     steps, took_s = run.steps, (run.finished_at or run.queued_at) - (run.started_at or run.queued_at)
     lines = [f"{run.subject_name} {_WORDS.get(run.status, str(run.status))} after {_length(took_s)}"]
     bad = [step for step in steps if step.status in ENDED_BADLY]

@@ -28,7 +28,7 @@ class WorkflowRuns(RunType):
         self._context = workflows.context
 
     def may_continue(self, run: Run, request: Mapping[str, Any]) -> bool:
-        """Whether its request is stored; that of a run of an earlier version is not."""
+        """Whether the request of the run is stored; earlier versions did not store it."""
         return bool(request)
 
     async def resume(self, run: Run, request: Mapping[str, Any]) -> Work | None:
@@ -36,7 +36,7 @@ class WorkflowRuns(RunType):
         return await self._workflows.resume(run, request)
 
     async def message(self, run: Run, request: Mapping[str, Any]) -> RunMessage | None:
-        """Return the summary, where `notify_on` asks for one."""
+        """Return the summary, if `notify_on` requires one."""
         profile = str(request.get("notify_profile") or "")
         if not profile or run.started_at is None or run.dry_run:
             return None
@@ -69,7 +69,7 @@ class WorkflowRuns(RunType):
 
 
 def run_type_of(workflows: Workflows) -> WorkflowRuns:
-    """Return what the engine asks about runs of workflows."""
+    """Return the run type of workflows."""
     return WorkflowRuns(workflows)
 
 

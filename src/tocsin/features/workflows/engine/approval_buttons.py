@@ -33,7 +33,7 @@ class ApprovalButtons:
         return False
 
     async def __call__(self, received: MessageContext) -> HandlerResult | None:
-        """Decide about the step of a button; what it carries counts only in the chats that its question was sent to."""
+        """Decide about the step of a button; a button counts only in the chats that its question was sent to."""
         message = received.message
         found = _DATA.fullmatch(message.callback_data or "") if message.kind is MessageKind.CALLBACK else None
         if found is None:

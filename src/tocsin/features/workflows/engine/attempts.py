@@ -38,7 +38,7 @@ class StepWork:
         ending: asyncio.Event,
         begun: StepRun | None = None,
     ) -> None:
-        """`begun` is the record of a step that goes on where another process left it."""
+        """`begun` is the record of a step that another process has begun."""
         self._workflow = workflow
         self._step = step
         self._scope = scope
@@ -75,7 +75,7 @@ class StepWork:
         )
 
     async def _each(self) -> tuple[StepOutcome, dict[str, Any]]:
-        """Run the step for each value; it fails where one fails, and its outputs are lists."""
+        """Run the step for each value; it fails if one fails, and its outputs are lists."""
         try:
             items = items_of(self._step, self._scope)
         except TocsinError as error:
@@ -175,7 +175,7 @@ class StepWork:
         )
 
     async def _outputs(self, call: StepCall, outcome: StepOutcome) -> dict[str, Any]:
-        """Return what the step hands on; raises OutputRuleError with the name of the output."""
+        """Return the outputs of the step; raises OutputRuleError with the name of the output."""
         found = {}
         for name, rule in self._step.outputs.items():
             try:

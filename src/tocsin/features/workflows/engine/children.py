@@ -75,7 +75,7 @@ class ChildSteps:
         return await self._followed(running, call, self._printed)
 
     async def workflow(self, call: StepCall) -> StepOutcome:
-        """Run the workflow of a step; what its outputs are read from is JSON: step, output, value."""
+        """Run the workflow of a step; its outputs are read from JSON: step, output, value."""
         params = call.scope.structure(dict(call.step.params))
         name = call.command().strip()
         run_id = self.begun.take(call.key, name)
@@ -98,7 +98,7 @@ class ChildSteps:
     async def _followed(
         self, running: ActiveRun, call: StepCall, text_of: Callable[[Run, StepCall], Awaitable[str]]
     ) -> StepOutcome:
-        """Wait for a run and return how it ended; where the step is ended, the run is, too."""
+        """Wait for a run and return its end; if the step is ended, so is the run."""
         name = f"{running.run.kind} {running.run.subject_name}, run {running.run.id}"
         call.log.write("system", f"started: {name}")
         return await self._outcome(await running.wait_or_stop(), call, text_of)
@@ -117,7 +117,7 @@ class ChildSteps:
         return StepOutcome(status, reason, code, run.exit_code, text, stderr, {"run_id": run.id})
 
     async def _printed(self, run: Run, call: StepCall) -> str:
-        """Return what a run printed to standard output; the log of this run gets all of it."""
+        """Return the standard output of a run; all of its output is copied to the log of this run."""
         from_line, size = 1, 0
         while True:
             page = await self.runs.log(run.id, from_line)

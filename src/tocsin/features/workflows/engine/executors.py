@@ -12,7 +12,7 @@ from tocsin.features.workflows.language.model import StepType
 
 
 def executing(http: HttpSteps, messages: MessageSteps, waiting: WaitSteps, children: ChildSteps) -> Execute:
-    """Return what carries out steps of every type."""
+    """Return the executor of each type of step."""
     known: Mapping[StepType, Callable[[StepCall], Awaitable[StepOutcome]]] = {
         StepType.SHELL: run_shell,
         StepType.SSH: children.ssh,

@@ -46,7 +46,7 @@ def refuse_private(address: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class HttpSteps:
-    """Calls what http steps name; `allow_private` is HTTP_ALLOW_PRIVATE."""
+    """Executes http steps; `allow_private` is HTTP_ALLOW_PRIVATE."""
 
     transport: Callable[[], Transport]
     allow_private: bool = False
@@ -91,7 +91,7 @@ class HttpSteps:
         raise HttpStepError(f"more than {MAX_REDIRECTS} redirects", hint="call the final URL directly")
 
     def _check(self, url: str) -> None:
-        """Refuse what needs no look-up; the transport checks every address that it connects to."""
+        """Refuse addresses that need no look-up; the transport checks every address that it connects to."""
         try:
             parts = urlsplit(url)
             _ = parts.port  # checked when it is read

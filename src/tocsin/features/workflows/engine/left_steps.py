@@ -17,7 +17,7 @@ _HIDDEN = {
 
 
 class LeftSteps:
-    """`kept` have ended; `begun` go on where they were. Both are by name."""
+    """`kept` are the ended steps, `begun` those that continue, by name."""
 
     def __init__(self, workflow: Workflow, run: Run, *, is_masked: bool, now: float) -> None:
         """`is_masked`: a value that steps may use was masked when it was stored."""

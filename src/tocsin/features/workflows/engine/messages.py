@@ -15,14 +15,14 @@ CODE_FENCE = "```"
 
 @dataclass(frozen=True, slots=True)
 class MessageSteps:
-    """Sends what notify steps say, and asks what prompt steps ask."""
+    """Executes notify and prompt steps."""
 
     messenger: Messenger
     models: Models
     caller: Caller
 
     async def notify(self, call: StepCall) -> StepOutcome:
-        """Send the message of a step; one that is not sent fails the step only where it is `required`."""
+        """Send the message of a step; if it cannot be sent, the step fails only if `required` is set."""
         subject, text = call.option("subject"), call.command()
         message = f"{subject}\n{text}" if subject else text
         profile = call.option("profile")

@@ -1,4 +1,4 @@
-"""What a run would do: every step with its wave, its condition and its command, as far as that is known before."""
+"""The plan of a run: every step with its wave, condition and command, as far as they are known in advance."""
 
 import re
 import shlex
@@ -28,12 +28,12 @@ _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 class _UndecidedError(TocsinError):
-    """A condition depends on what has not happened yet."""
+    """A condition depends on the outcome of earlier steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class _PlanScope(StepScope):
-    """The scope of a step that does not run: what other steps hand on is not known."""
+    """The scope of a step that does not run: the outputs of other steps are unknown."""
 
     left_out: Collection[str] = field(default=())
 
@@ -144,7 +144,7 @@ def _filled(template: Template, scope: StepScope) -> str:
 
 
 def _known_items(step: WorkflowStep, scope: StepScope) -> tuple[list[Any] | None, str]:
-    """Return the values of `for_each` as far as they are known, and what is wrong with them."""
+    """Return the values of `for_each` as far as they are known, and their problem."""
     if isinstance(step.for_each, tuple):
         return [_shown_value(each, scope) for each in step.for_each], ""
     if step.for_each is None:
@@ -180,7 +180,7 @@ def _known_variables(step: WorkflowStep, scope: StepScope) -> dict[str, str]:
 
 
 def _missing_program(step: WorkflowStep, path: str | None) -> str:
-    """Return what is wrong with the program that a step starts, if it can be told."""
+    """Return the problem of the program that a step starts, if it is known."""
     if step.type is not StepType.SHELL:
         return ""
     if isinstance(step.command, tuple):
@@ -196,7 +196,7 @@ def _missing_program(step: WorkflowStep, path: str | None) -> str:
 
 
 def _first_word(script: Template) -> str:
-    """Return the first word of a script, where that is a program beyond doubt."""
+    """Return the first word of a script if it certainly is a program."""
     first = script.pieces[0] if script.pieces else ""
     if not isinstance(first, str):
         return ""

@@ -108,7 +108,7 @@ class WorkflowRunner:
             work.cancel()
 
     def _end(self, reason: str, grace_s: float) -> None:
-        """Start nothing more, and ask what is at work to end."""
+        """Start no further steps, and ask the active ones to end."""
         self._ending = reason
         self._ended.set()
         for attempt in list(self._attempts):

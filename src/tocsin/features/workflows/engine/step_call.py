@@ -15,7 +15,7 @@ MAX_KEPT_BYTES = 1024 * 1024  # of what a step prints, for its outputs
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """How an attempt ended; `stdout` is what its outputs are read from."""
+    """The result of an attempt; its outputs are read from `stdout`."""
 
     status: RunStatus
     reason: str = ""
@@ -70,7 +70,7 @@ class StepLog:
                 self.cut.add(stream)
 
     def kept(self, stream: str) -> str:
-        """Return what was printed to a stream, or its end."""
+        """Return the text that was printed to a stream, or its end."""
         return self._kept[stream].decode(errors="replace")
 
     async def child_started(self, pid: int) -> None:
@@ -82,7 +82,7 @@ class StepLog:
         self._end = end
 
     def ask_to_end(self, grace_s: float) -> bool:
-        """Ask the attempt to end; False where it can only be cancelled."""
+        """Ask the attempt to end; return False if it can only be cancelled."""
         if self._end is None:
             return False
         self._end(grace_s)

@@ -35,7 +35,7 @@ class WorkflowSteps:
     def execute(
         self, workflows: "Workflows", request: WorkflowRequest, noted: dict[str, str], others: dict[str, str]
     ) -> Execute:
-        """Return what carries out the steps of a run.
+        """Return the executor of the steps of a run.
 
         `noted` and `others` are the child runs that another process has started, as `BegunChildren` has them.
         """
@@ -66,7 +66,7 @@ def _allow_all(_: str) -> None:
 
 
 def _starter(workflows: "Workflows", request: WorkflowRequest) -> StartChild:
-    """Return what starts a child of a workflow; `request` is that of its parent."""
+    """Return the function that starts a child workflow; `request` is that of the parent."""
 
     async def start(name: str, params: dict[str, Any], parent_run_id: str) -> ActiveRun:
         child = WorkflowRequest(

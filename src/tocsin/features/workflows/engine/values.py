@@ -1,4 +1,4 @@
-"""The values that exist while a workflow runs, and what of them one step sees."""
+"""The values of a running workflow, and the scope of one step."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -84,13 +84,13 @@ class StepScope:
         ]
 
     def state(self, name: str) -> bool:
-        """Return what `success()`, `failure()` or `always()` is."""
+        """Return the value of `success()`, `failure()` or `always()`."""
         if name == "always":
             return True
         return bool(self.failed(self.before)) is (name == "failure")
 
     def call(self, function: str, arguments: list[Any]) -> bool:
-        """Return the result of a function of a condition; a relative path begins where commands run."""
+        """Return the result of a function of a condition; a relative path is relative to the working directory."""
         if function in STATES:
             return self.state(function)
         return (self.folder / str(arguments[0])).exists()

@@ -32,7 +32,7 @@ class WaitSteps:
     chats: OperatorChats
 
     async def run(self, call: StepCall) -> StepOutcome:
-        """Wait for what one step names."""
+        """Wait as one step says."""
         if call.step.option("approval", False):
             return await self._approval(call)
         duration = call.step.option("duration")
@@ -94,14 +94,14 @@ class WaitSteps:
         return failed(said, REJECTED, stdout=decision.comment, outputs=outputs)
 
     def _chats_for(self, approvers: Sequence[str]) -> Sequence[AskedChat]:
-        """Return the chats that a question goes to: those of the approvers, without any that of the operator."""
+        """Return the chats to ask: those among the approvers, or without approvers the operator's."""
         if not approvers:
             return self.chats.find()
         ids = [name.removeprefix(CHAT) for name in approvers if name.startswith(CHAT)]
         return self.chats.find(ids) if ids else ()
 
     async def _ask(self, call: StepCall, question: StepQuestion, chats: Sequence[AskedChat]) -> None:
-        """Ask in chats, with buttons; where there is none, the notice is a warning that goes elsewhere."""
+        """Ask in chats, with buttons; without a chat, the notice is a warning and is forwarded."""
         text = f"{call.workflow.name} waits for approval\n\n{question.message}"
         asked = False
         for chat in chats:
@@ -120,7 +120,7 @@ class WaitSteps:
 
 
 def question_of(step: WorkflowStep, message: str = "", asked_in: tuple[str, ...] = ()) -> StepQuestion:
-    """Return what a step asks."""
+    """Return the question of a step."""
     approvers = tuple(step.option("approvers", ()))
     return StepQuestion(step.name, message, approvers, asked_in, bool(step.option("not_by_starter", False)))
 
@@ -141,7 +141,7 @@ def _notice(call: StepCall, message: str, level: NoticeLevel) -> Notice:
 
 
 def _closed(call: StepCall, message: str, decision: Decision | None) -> Notice:
-    """Return what replaces the notice of a step that waits no longer; without a `decision` there was none in time."""
+    """Return the notice that replaces that of a step that no longer waits; without a `decision`, it timed out."""
     name, comment = call.workflow.name, decision.comment if decision else ""
     ended = (
         f"{name} was {'approved' if decision.approved else 'rejected'}" if decision else f"{name} is no longer waiting"

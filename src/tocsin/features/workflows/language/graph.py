@@ -1,4 +1,4 @@
-"""The order of steps: which wait for which, in waves, and where they wait for each other."""
+"""The order of steps: waves, ancestors, descendants and cycles."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class WorkflowGraph:
 
 
 def waves(needs: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Return by step in which wave it can start at the earliest, from 1; steps of a cycle are left out."""
+    """Return the earliest wave of each step, from 1; steps of a cycle are left out."""
     found: dict[str, int] = {}
     missing = {name: len(before) for name, before in needs.items()}
     after: dict[str, list[str]] = {}
@@ -48,7 +48,7 @@ def waves(needs: Mapping[str, Sequence[str]]) -> dict[str, int]:
 
 
 def ancestors(needs: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-    """Return for each step all steps that end before it starts; a step of a cycle is among its own."""
+    """Return for each step all steps that end before it starts; a step of a cycle is its own ancestor."""
     found = {name: set(before) for name, before in needs.items()}
     for middle, before in found.items():  # Warshall's algorithm: no way through the graph is followed twice
         for others in found.values():
@@ -58,7 +58,7 @@ def ancestors(needs: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
 
 
 def descendants(names: Iterable[str], needs: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the steps that start after any of `names`, and these."""
+    """Return `names` and all steps that start after one of them."""
     wanted = set(names)
     return wanted | {name for name, before in ancestors(needs).items() if wanted & before}
 

@@ -1,4 +1,4 @@
-"""A workflow as its file says it, with every reference checked."""
+"""The model of a workflow, whose references were all checked."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _ABOUT_KEY = re.compile(r"unknown key '[^']*'|key '[^']*' is missing")
 
 
 class StepType(StrEnum):
-    """What a step does."""
+    """The type of a step."""
 
     SHELL = "shell"
     SSH = "ssh"
@@ -148,11 +148,11 @@ class WorkflowStep:
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """The names of what it hands on."""
+        """The names of the outputs."""
         return (*self.outputs, *IMPLICIT[self.type])
 
     def option(self, name: str, default: Any = None) -> Any:
-        """Return a key of its type; the default where the file does not have it."""
+        """Return a key of the step's type, or the default if the file does not have it."""
         value = self.options.get(name)
         return default if value is None else value
 

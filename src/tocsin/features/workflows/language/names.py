@@ -1,4 +1,4 @@
-"""Which names a text of a workflow may refer to, and what is wrong with another one."""
+"""Check the names that a text of a workflow refers to."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ CONDITIONS = Vocabulary({**dict.fromkeys(STATES, 0), "exists": 1}, names=("item"
 
 
 class NameProblem(NamedTuple):
-    """Why a name cannot be used, and what was probably meant."""
+    """The problem of a name, and the name that was probably meant."""
 
     detail: str
     near: str = ""
@@ -25,7 +25,7 @@ class NameProblem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class KnownNames:
-    """What exists where a text stands."""
+    """The names that a text may refer to."""
 
     params: Mapping[str, ParamRule] = field(default_factory=dict)
     env: Collection[str] = ()
@@ -34,7 +34,7 @@ class KnownNames:
     item: bool = False
 
     def problem(self, path: str) -> NameProblem | None:
-        """Return what is wrong with a name, if anything."""
+        """Return the problem of a name, or `None`."""
         root, *rest = path.split(".")
         if root == "item":
             return None if self.item else NameProblem("item is available only in a step with for_each")

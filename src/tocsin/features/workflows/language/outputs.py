@@ -18,7 +18,7 @@ _PIECE = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^|'"]+|[|'"]""", re
 
 
 class OutputRuleError(TocsinError):
-    """The rule of an output cannot be read, or what a step printed does not fit it."""
+    """The rule of an output cannot be read, or the output of a step does not match it."""
 
     code = "bad-value"
 
@@ -36,7 +36,7 @@ class OutputFilter(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OutputRule:
-    """Where an output comes from, and what becomes of it on the way."""
+    """The source of an output, and its filters."""
 
     source: str  # one of `SOURCES`, or `file:` and a path
     filters: tuple[OutputFilter, ...] = ()
@@ -103,7 +103,7 @@ def _check_regex(pattern: str, check: Callable[[str], object]) -> None:
 
 
 def json_of(text: str) -> Any:
-    """Return what a JSON text holds; raises OutputRuleError, also for what could not be written as JSON again.
+    """Parse a JSON text; raises OutputRuleError, also for values that cannot be written as JSON again.
 
     Those are numbers such as `NaN`, and halves of a character.
     """

@@ -28,7 +28,7 @@ def take_params(rules: Mapping[str, ParamRule], given: Mapping[str, Any]) -> tup
 
 
 def check_param(name: str, rule: ParamRule, value: Any) -> tuple[Any, str]:
-    """Return a value as its rule has it, and what is wrong with it; texts of a command line are converted."""
+    """Return a value converted by its rule, and its problem; texts of a command line are parsed."""
     converted = _converted(rule.type, value)
     if converted is None:
         return value, f"{name} is not of type {rule.type}"
@@ -46,7 +46,7 @@ def check_param(name: str, rule: ParamRule, value: Any) -> tuple[Any, str]:
 
 
 def _converted(kind: str, value: Any) -> Any:
-    """Return a value of the type, None where it is of another one."""
+    """Return the value if it has the type, else `None`."""
     match kind, value:
         case "string", str():
             return value

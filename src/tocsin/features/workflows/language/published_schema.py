@@ -19,7 +19,7 @@ def _words(kind: StepType) -> list[str]:
 
 
 def _step() -> dict[str, Any]:
-    """Return the schema of any step: that of its type, and of a shell step where it has none."""
+    """Return the schema of any step: that of its type, by default of a shell step."""
     schema: dict[str, Any] = {"$ref": f"#/$defs/{StepType.SHELL}_step"}
     for kind in StepType:
         if kind is not StepType.SHELL:

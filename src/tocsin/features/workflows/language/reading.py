@@ -36,7 +36,7 @@ MAX_STEPS = 200  # of all four lists together
 
 
 class ReadWorkflow(NamedTuple):
-    """What a file holds: `workflow` is None where a problem is an error."""
+    """The content of a file; `workflow` is `None` if a problem is an error."""
 
     workflow: Workflow | None
     problems: tuple[Problem, ...]
@@ -306,7 +306,7 @@ def _needs(mine: list[StepDraft], *, graph: bool) -> dict[str, tuple[str, ...]]:
 
 
 def _remedies(draft: StepDraft, drafts: Mapping[str, list[StepDraft]], by_place: Mapping[str, str]) -> dict[str, str]:
-    """Return by name what to do about a step that does not end before `draft`."""
+    """Return by name why a step does not end before `draft`, or what to do about it."""
     found = {each.name: by_place.get(place, f"it is in {place}") for place in LISTS for each in drafts[place]}
     return {**found, draft.name: "it is this step"}
 

@@ -41,7 +41,7 @@ def value_paths(params: Iterable[str], outputs: Mapping[str, Iterable[str]]) -> 
 
 
 def is_numeric(params: Mapping[str, ParamRule], path: str) -> bool:
-    """Whether a path is that of a parameter whose text cannot be code."""
+    """Whether a path names a parameter whose text cannot be code."""
     root, _, name = path.partition(".")
     return root == "params" and name in params and params[name].type in _NUMERIC
 
@@ -90,7 +90,7 @@ class TextVariables:
         self._names = {**own, **self._texts_of(env)}
 
     def evaluated(self, script: Template, env: Mapping[str, Template]) -> Iterator[str]:
-        """Yield a warning for each variable that a script evaluates; `env` is that of its step."""
+        """Yield a warning for each variable that a script evaluates; `env` are the variables of its step."""
         known = ChainMap(self._texts_of(env), self._names)
         text = "".join(piece if isinstance(piece, str) else "0" for piece in script.pieces)
         for name, place in evaluated_variables(text, known).items():

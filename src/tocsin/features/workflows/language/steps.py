@@ -28,7 +28,7 @@ _ALWAYS = parse_expression("always()", CONDITIONS)
 
 @dataclass(slots=True, eq=False, repr=False)
 class StepDraft:
-    """A step whose keys were read, before what it refers to is known."""
+    """A step whose keys were read, and whose references were not yet checked."""
 
     values: RecordValues[Node]
     kind: StepType | None
@@ -37,11 +37,11 @@ class StepDraft:
 
     @property
     def outputs(self) -> Collection[str]:
-        """The names of what it hands on."""
+        """The names of the outputs."""
         return [name for name, _ in self.output_nodes()]
 
     def output_nodes(self) -> Iterator[tuple[str, Node]]:
-        """Yield what it hands on, each with its place: those that its type has are at its name."""
+        """Yield the outputs with their places; the outputs that the type has are at the name of the step."""
         yield from self.values.given["outputs"].as_members() or ()
         yield from ((name, self.values.given["name"]) for name in (IMPLICIT[self.kind] if self.kind else ()))
 
@@ -66,7 +66,7 @@ def draft_of(node: Node) -> StepDraft:
 
 
 class StepReader:
-    """Makes steps of drafts; reports what they refer to and what is not there."""
+    """Makes steps of drafts, and reports references to missing names."""
 
     def __init__(self, texts: TextReader, defaults: RecordValues[Node] | None, default_retry: RetryRule) -> None:
         self._texts = texts
@@ -106,7 +106,7 @@ class StepReader:
         )
 
     def _default(self, values: RecordValues[Node], key: str) -> Any:
-        """Return a key of the step, or that of `defaults`."""
+        """Return a key of the step, or of `defaults`."""
         if values[key] is None and self._defaults is not None:
             return self._defaults[key]
         return values[key]
@@ -308,7 +308,7 @@ def _shell_of(values: RecordValues[Node]) -> tuple[str, ...]:
 
 
 def read_retry(values: RecordValues[Node]) -> RetryRule:
-    """Return what a file says of trying again."""
+    """Return the retry rule of a file."""
     return RetryRule(
         values["max_attempts"],
         values["delay"],

@@ -18,7 +18,7 @@ def _no() -> bool:
 
 
 class LateNames(Collection[str]):
-    """Names that are found out when a file refers to one, which most do not; `find` returns None where none is known.
+    """Names that are looked up when a file first refers to one; `find` returns `None` if they are unknown.
 
     Any name may exist then.
     """

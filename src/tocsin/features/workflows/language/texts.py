@@ -36,7 +36,7 @@ class PatternChecks:
         self._chars = 0
 
     def __call__(self, pattern: str) -> None:
-        """Check a pattern; raises ValueError with what is wrong with it."""
+        """Check a pattern; raises ValueError with its problem."""
         if pattern not in self._seen:
             self._chars += len(pattern)
             self._seen.add(pattern)
@@ -79,7 +79,7 @@ class TextReader:
         return template
 
     def refuse_values(self, node: Node, script: Template, names: KnownNames) -> None:
-        """Refuse what shell text must not take, with what replaces it."""
+        """Report placeholders that shell text must not contain, with their replacement."""
         for each in dict.fromkeys(script.placeholders()):
             if each.secret or not (names.problem(each.path) or is_numeric(names.params, each.path)):
                 name, line = replacement(each)
@@ -123,7 +123,7 @@ class TextReader:
         return expression
 
     def outputs(self, node: Node, implicit: tuple[str, ...], sources: tuple[str, ...]) -> Mapping[str, OutputRule]:
-        """Read what a step hands on; `implicit` are names that its type has already."""
+        """Read the outputs of a step; `implicit` are the outputs that its type has."""
         found = {}
         for name, member in node.as_members() or ():
             if name in implicit:

@@ -103,7 +103,7 @@ class WorkflowRoutes:
         return await self._answer(response, file)
 
     async def _digest_to_replace(self, request: Request, name: str) -> str | None:
-        """Return which content is to be replaced: empty for none, None where that was not said. Raises 412."""
+        """Return the digest of the content to replace: empty to create only, `None` if not specified. Raises 412."""
         if wants_new(request):
             return ""
         if not request.headers.getlist("if-match"):
