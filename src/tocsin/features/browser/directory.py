@@ -29,7 +29,7 @@ class Holder(NamedTuple):
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether it is on another machine, or in another container, where we cannot look."""
+        """Whether the process is on another machine or in another container, where it cannot be checked."""
         return self.host != socket.gethostname()
 
 
@@ -80,7 +80,7 @@ def last_used_at(directory: Path) -> float | None:
 
 
 def size_of(directory: Path) -> int | None:
-    """Return the bytes of all files; None where there is no such directory. Takes a moment for a large one."""
+    """Return the size of all files in bytes; `None` if the directory does not exist. Slow for a large one."""
     return sum(_sizes(directory)) if directory.is_dir() else None
 
 

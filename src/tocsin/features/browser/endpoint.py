@@ -1,4 +1,4 @@
-"""Whether something listens where a browser should, and whether that is a browser."""
+"""Check whether a browser answers at an address."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ async def is_browser(port: int, host: str = "127.0.0.1", within_s: float = _WITH
 
 
 async def why_unreachable(endpoint: str, within_s: float) -> str:
-    """Return why nothing accepts a connection at an address, empty where something does. Nothing is sent there."""
+    """Return why an address accepts no connection; empty if it does. Nothing is sent."""
     parts = urlsplit(endpoint)
     port = parts.port or _DEFAULT_PORTS[parts.scheme]
     try:

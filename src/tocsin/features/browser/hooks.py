@@ -19,12 +19,12 @@ def open_browser(context: FeatureContext) -> Browsers:
 
 
 async def look_hourly(browsers: Browsers) -> None:
-    """Notify about browsers that have ended, and keep what they print from growing."""
+    """Notify about browsers that have ended, and limit the size of their logs."""
     await browsers.look_hourly()
 
 
 async def check_subsystem(browsers: Browsers) -> SubsystemStatus:
-    """Return how many profiles there are, and what is wrong; remote ones are counted and not asked."""
+    """Return the number of profiles and their problems; remote ones are counted, but not checked."""
     profiles, problem = browsers.file.all(), browsers.file.problem
     if not profiles and not problem:
         return SubsystemStatus(SubsystemState.UNCONFIGURED, "no profiles")

@@ -1,4 +1,4 @@
-"""How a profile is just now: from its record, its directory, and what answers on its port."""
+"""The present state of a profile, from its record, its directory and the answer on its port."""
 
 import asyncio
 import logging
@@ -159,7 +159,7 @@ def _last_used(place: Path, process: BrowserProcess | None) -> float | None:
 
 
 async def sizes_of(looks: list[BrowserLook]) -> list[int | None]:
-    """Return the bytes in each profile's directory; None where it has none on this machine."""
+    """Return the size of each profile's directory in bytes; `None` if it has none on this machine."""
 
     def work() -> list[int | None]:
         places = [look.profile.user_data_dir for look in looks]

@@ -60,7 +60,7 @@ class BrowserStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BrowserProfile:
-    """One profile as it is written down."""
+    """A profile of the file."""
 
     name: str
     browser: BrowserKind = BrowserKind.CHROMIUM
@@ -116,7 +116,7 @@ class BrowserLook:
 
 
 def masked(endpoint: str) -> str:
-    """Return an address without its credentials: those before the host, and what follows `?` and `#`."""
+    """Return an address without the credentials before the host and the parts after `?` and `#`."""
     parts = urlsplit(endpoint)
     _, at, host = parts.netloc.rpartition("@")
     netloc = f"{MASK}@{host}" if at else host
@@ -125,10 +125,10 @@ def masked(endpoint: str) -> str:
 
 
 def has_credentials(endpoint: str) -> bool:
-    """Whether an address holds what must not be shown."""
+    """Whether an address contains parts that must not be shown."""
     return masked(endpoint) != endpoint
 
 
 def local_endpoint(port: int) -> str:
-    """Return where a browser of this machine listens."""
+    """Return the address at which a browser of this machine listens."""
     return f"http://127.0.0.1:{port}"

@@ -38,7 +38,7 @@ def _path(text: str) -> Path:
 
 
 def _split(text: str) -> SplitResult:
-    """Return the parts of an address; what is wrong is said without quoting it, for it may hold credentials."""
+    """Return the parts of an address; errors do not quote it, because it may contain credentials."""
     try:
         parts = urlsplit(text)
         usable = bool(parts.hostname) and parts.port != 0 and text.isprintable() and " " not in text
@@ -105,7 +105,7 @@ class ProfilesFile:
     """The profiles of the file, which is read again when it changes."""
 
     def __init__(self, path: Path, folder: Path) -> None:
-        """`folder` is where managed profiles have their directories, unless they name another one."""
+        """`folder` has the directories of managed profiles that name no other one."""
         self._file: WatchedFile[tuple[BrowserProfile, ...]] = WatchedFile(
             path, lambda content: parse_yaml(content, path, lambda root: _read(root, folder)), (), is_run=True
         )
@@ -141,7 +141,7 @@ def _read(root: Node, folder: Path) -> tuple[BrowserProfile, ...]:
 
 
 def _mistakes(read: RecordValues[Node]) -> Iterator[str]:
-    """Yield what is wrong with a profile as a whole."""
+    """Yield the errors of a profile as a whole."""
     written = {name for name, node in read.given.items() if not node.absent}
     if read["driver"] == BrowserDriver.MANAGED:
         if read["browser"] == BrowserKind.FIREFOX:

@@ -24,7 +24,7 @@ _INSTALL = {
 
 
 def program_of(profile: BrowserProfile, environment: Mapping[str, str]) -> Path:
-    """Return the program of a managed profile; raises ConfigError where it is not there."""
+    """Return the program of a managed profile; raises ConfigError if it is not installed."""
     if profile.executable:
         if not os.access(profile.executable, os.X_OK) or profile.executable.is_dir():
             raise ConfigError(

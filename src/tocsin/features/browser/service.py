@@ -77,7 +77,7 @@ class Browsers:
         return max((each.ended_at or each.started_at for each in processes), default=None)
 
     async def start(self, name: str = "", *, source: str) -> tuple[BrowserLook, bool]:
-        """Start the browser of a profile; return how it is, and False where it ran already.
+        """Start the browser of a profile; return its state, and False if it was running.
 
         Without a name, that is the default profile. Raises UnknownBrowserProfileError, BrowserInUseError,
         BrowserError, ConfigError, ProcessError.
@@ -100,7 +100,7 @@ class Browsers:
         ), True
 
     async def stop(self, name: str = "", *, source: str, forget: bool = False) -> tuple[BrowserLook, bool]:
-        """Stop the browser of a profile; return how the profile is then, and False where none ran.
+        """Stop the browser of a profile; return its state, and False if none was running.
 
         With `forget`, only drop the record and the lock of a browser that ran on another machine or in a container
         that is gone. Raises UnknownBrowserProfileError, BrowserInUseError, ConfigError, ProcessError.
@@ -115,7 +115,7 @@ class Browsers:
             return await self.profile_looks.look(profile, (await self._store.all()).get(profile.name)), done
 
     async def look_hourly(self) -> None:
-        """Notify about browsers that have ended, and keep what browsers print from growing."""
+        """Notify about browsers that have ended, and limit the size of their logs."""
         await self.looks(remote=False)
         for log in self._folder.glob("*/browser.log"):
             with suppress(OSError):
@@ -188,7 +188,7 @@ class Browsers:
         await self._note_wanted_end(process)
 
     async def _note_wanted_end(self, process: BrowserProcess) -> None:
-        """Record an end, also over that of a process that took it for a crash meanwhile."""
+        """Record an end, even if another process has recorded it as a crash meanwhile."""
         await self._store.put(process._replace(ended_at=self._clock.now()))
 
     async def _stop(self, profile: BrowserProfile, process: BrowserProcess | None, source: str) -> bool:

@@ -16,7 +16,7 @@ class BrowserStore:
         self._database = database
 
     async def all(self) -> dict[str, BrowserProcess]:
-        """Return what is known of each profile's browser."""
+        """Return the record of each profile's browser."""
 
         def work(connection: sqlite3.Connection) -> dict[str, BrowserProcess]:
             rows = connection.execute(f"SELECT {_COLUMNS} FROM browser_processes ORDER BY profile")  # noqa: S608  # ours
@@ -34,7 +34,7 @@ class BrowserStore:
         await self._database.write(work)
 
     async def end(self, process: BrowserProcess, at: float, problem: str = "") -> bool:
-        """Record that a browser has ended; return False where that is known already."""
+        """Record that a browser has ended; return False if that was recorded already."""
 
         def work(connection: sqlite3.Connection) -> bool:
             done = connection.execute(
@@ -47,7 +47,7 @@ class BrowserStore:
         return await self._database.write(work)
 
     async def forget(self, profile: str) -> None:
-        """Drop what is known of a profile's browser."""
+        """Delete the record of a profile's browser."""
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM browser_processes WHERE profile = ?", [profile])

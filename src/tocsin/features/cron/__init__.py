@@ -1,1 +1,1 @@
-"""Jobs that run at times: definitions, the scheduler, and what is told about the runs."""
+"""Cron jobs: definitions, the scheduler, and the output of runs."""

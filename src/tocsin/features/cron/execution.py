@@ -28,7 +28,7 @@ def definition_of(run: Run) -> JobDefinition:
 
 
 def order_again(run: Run, actor: str | None, source: str = "") -> RunSpec:
-    """Return the order of another run that is as an earlier one was; raises NotRetriedError where that is not kept."""
+    """Return the order that repeats an earlier run; raises NotRetriedError if its definition was not stored."""
     if run.snapshot is None:
         raise NotRetriedError(
             "the definition of this run was not stored",

@@ -55,7 +55,7 @@ class CronSchedules:
         self._jobs = jobs
 
     async def jobs_by_subject(self, kind: str, /) -> Mapping[str, Sequence[str]]:
-        """Return the IDs of the jobs that start runs of a kind, such as workflows, by what they start."""
+        """Return by subject the IDs of the jobs that start its runs, for one kind, such as workflows."""
         found: dict[str, list[str]] = {}
         for job in await self._jobs.all():
             if job.definition and job.definition.type == kind:
@@ -64,7 +64,7 @@ class CronSchedules:
 
 
 async def check_subsystem(jobs: CronJobs) -> SubsystemStatus:
-    """Return the state of cron: how many jobs there are, which fail, and what is next."""
+    """Return the state of cron: the number of jobs, the failing ones, and the next run."""
     found = await jobs.all()
     if not found:
         return SubsystemStatus(SubsystemState.UNCONFIGURED, "no jobs")

@@ -64,7 +64,7 @@ class JobChangedError(JobConflictError):
 
 
 class InvalidJobError(ConfigError):
-    """The definition of a job is wrong; `issues` are the first of `count` mistakes, where they are in fields."""
+    """The definition of a job is invalid; `issues` are the first of `count` errors, if they are in fields."""
 
     code: ClassVar[str] = "validation-failed"
 
@@ -298,7 +298,7 @@ class CronJob:
         return stable_offset(self.id, self.definition.jitter_seconds) if self.definition else 0
 
     def valid(self) -> JobDefinition:
-        """Return the definition; raises InvalidJobError where there is none."""
+        """Return the definition; raises InvalidJobError if there is none."""
         if self.definition is None:
             raise InvalidJobError(f"job {self.name} cannot run: {self.problem}", hint=f"correct {self.file}")
         return self.definition
@@ -315,7 +315,7 @@ class CronJob:
         return max(self.cursor, self.paused_until or 0.0, (start_at or 0.0) - 0.001)
 
     def next_instant(self) -> float | None:
-        """Return the next instant without jitter, None if none follows; raises ScheduleError."""
+        """Return the next instant without jitter, `None` after the last one; raises ScheduleError."""
         if not self.enabled or self.definition is None:
             return None
         instant = self.schedule().after(self.begins_after)
@@ -370,7 +370,7 @@ class CronJob:
 
 
 def order_of(job: CronJob, trigger: str, actor: str | None, params: Mapping[str, Any] | None = None) -> RunSpec:
-    """Return what is run for a job, with the definition as it is now; raises InvalidJobError."""
+    """Return the order of a run with the present definition of the job; raises InvalidJobError."""
     definition = job.valid()
     given = {**definition.params, **(params or {})}
     if params and definition.type == JobType.SHELL and (problem := params_problem(given, definition.env)):

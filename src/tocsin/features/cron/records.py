@@ -98,7 +98,7 @@ def _record(jobs: CronJobs, job: CronJob, past: SubjectPast) -> CronJobSummary:
 
 
 def next_runs(jobs: CronJobs, job: CronJob, count: int) -> list[Upcoming]:
-    """Return the next runs of a job, none where it has none."""
+    """Return the next runs of a job."""
     if job.next_at is None or job.definition is None:
         return []
     return jobs.preview(job.schedule(), job.definition.timezone, count, job=job)

@@ -1,4 +1,4 @@
-"""The scheduler: one process of all that run it queues what is due; the run engine begins it.
+"""The scheduler: one of all processes queues due runs, and the run engine begins them.
 
 Each step records every due instant as a run, then confirms the lease and advances the cursors of the jobs in one
 transaction. An instant has one record, however often it is planned, so that a crash at any point loses no instant and
@@ -57,7 +57,7 @@ _SHOWN = 10  # names of jobs in the notice about missed runs
 
 
 class _PlannedJob(NamedTuple):
-    """What is recorded for a job that is due; `cursor` is up to where that is all."""
+    """The records of a due job; `cursor` is the time up to which they are complete."""
 
     job: CronJob
     cursor: float
@@ -112,7 +112,7 @@ class Scheduler:
                 log.warning("the lease of the scheduler could not be released", extra={"reason": error.sentence()})
 
     async def step(self) -> float:
-        """Do what is due, and return for how many seconds there is no more."""
+        """Queue due runs, and return the seconds until the next one."""
         try:
             return await self._step()
         except LeaseLostError as error:
@@ -137,7 +137,7 @@ class Scheduler:
         return await self._seconds_to_next()
 
     async def _take_over(self) -> None:
-        """End runs of processes that are gone, and see to what is queued since long ago."""
+        """End runs of dead processes, and expire runs that have been queued for long."""
         await self._context.runs().recover()
         now = self._clock.now()
 
@@ -183,7 +183,7 @@ class Scheduler:
             await self._tell("late", said)
 
     async def _set_back(self, ahead: list[CronJob], now: float) -> None:
-        """Go on from the present time after the clock was ahead; what ran in that future is not run again."""
+        """Continue from the present time after the clock was ahead; instants that already ran do not run again."""
         furthest = max(job.cursor for job in ahead) - now
         said = f"the clock is {duration_words(furthest)} behind the last scheduled run"
         await self._tell("clock-behind", f"{said}; schedules continue from now")
@@ -220,7 +220,7 @@ class Scheduler:
                 return
 
     def _planned(self, jobs: Sequence[CronJob], now: float) -> Iterator[list[_PlannedJob]]:
-        """Yield what is due, in pieces that are small enough for one transaction."""
+        """Yield due records in batches that fit into one transaction."""
         piece, size = [], 0
         for job in jobs:
             until = now - job.offset
@@ -272,7 +272,7 @@ class Scheduler:
         return replace(run, reason=planned.missed or None)
 
     async def _start(self) -> None:
-        """Let the engine begin what is queued."""
+        """Let the engine begin queued runs."""
         if not self._loop.stopping:
             self._has_queued = await self._context.runs().resume()
 

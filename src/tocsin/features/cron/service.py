@@ -116,7 +116,7 @@ class CronJobs:
         return self._reader.read(fields)
 
     async def check(self, fields: Mapping[str, Any], count: int = 5) -> JobPreview:
-        """Return what a job would do, and what may be wrong with it; nothing is stored. Raises InvalidJobError."""
+        """Return the preview of a job: its next runs and warnings; nothing is stored. Raises InvalidJobError."""
         found, taken = await self._reader.check(fields, count), {job.name for job in await self.all()}
         if found.definition.name not in taken:
             return found
@@ -181,7 +181,7 @@ class CronJobs:
         return job
 
     async def enable(self, name_or_id: str, actor: Actor) -> CronJob:
-        """Let a job run at its times from now on; its failures count anew."""
+        """Enable a job, and reset its count of failures."""
         job, now = await self.get(name_or_id), self._clock.now()
         if job.state(now, is_running=False) is JobState.INVALID:
             raise JobConflictError(f"job {job.name} is invalid", hint=job.problem or "correct its time zone")
@@ -291,7 +291,7 @@ class CronJobs:
     async def plan(
         self, name_or_id: str, actor: Actor, params: Mapping[str, Any] | None = None, *, force: bool = False
     ) -> Run:
-        """Return what `begin` would run, which is neither executed nor recorded; raises as it does."""
+        """Return the run that `begin` would start, without recording it; raises like `begin`."""
         order = replace(await self.order(name_or_id, RunTrigger.MANUAL, actor, params), dry_run=True)
         run = new_run(order, RunStatus.SKIPPED, self._clock.now())
         if not force:
@@ -318,7 +318,7 @@ class CronJobs:
         return list(islice(instants(schedule, zone, self._clock.now(), job), count))
 
     async def upcoming(self, hours: int, limit: int, after: str = "") -> list[UpcomingRun]:
-        """Return what is due within `hours`, in order; with `after`, what follows the one of that `order`."""
+        """Return the instants due within `hours`, in order; with `after`, those that follow the one of that `order`."""
         now = self._clock.now()
         return list(islice(due(await self.all(), now, now + 3600 * hours, after), limit))
 
@@ -328,11 +328,11 @@ class CronJobs:
         return schedule.words(), self.preview(schedule, zone, count)
 
     async def troubles(self) -> list[Trouble]:
-        """Return what disturbed the schedules within the last hour."""
+        """Return the disturbances of the schedules within the last hour."""
         return await self.store.troubles(self._clock.now() - TROUBLES_S)
 
     def check_output(self, destination: str) -> None:
-        """Raise TocsinError where output could not be sent."""
+        """Raise TocsinError if output could not be sent."""
         self.context.output.check(destination)
 
     async def failing(self) -> dict[str, str]:
@@ -368,7 +368,7 @@ class CronJobs:
                 await self.runs().cancel(run_id, reason)
 
     async def _end_all(self, job: CronJob) -> None:
-        """Cancel what runs, and wait for its end as long as it takes to kill it."""
+        """Cancel the active runs, and wait as long as it takes to kill them."""
         await self._cancel_all(job, "its job was removed")
         for _ in range(round((GRACE_S + _KILLED_S) / _LOOK_S)):
             if not await self._at_work(job):

@@ -65,7 +65,7 @@ class JobStore:
         return await self._database.read(work)
 
     async def add(self, job: CronJob) -> None:
-        """Add a job; raises JobNameTakenError where its name is taken."""
+        """Add a job; raises JobNameTakenError if its name is taken."""
         row = row_of(job)
         names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
 
@@ -76,7 +76,7 @@ class JobStore:
         await self._database.write(work)
 
     async def change(self, job_id: str, edit: Callable[[CronJob], CronJob], *, version: int | None = None) -> CronJob:
-        """Replace a job by what `edit` makes of it, in one transaction.
+        """Replace a job by the result of `edit`, in one transaction.
 
         Raises UnknownJobError, JobNameTakenError, and JobChangedError where it has another `version` than that one.
         """
@@ -98,7 +98,7 @@ class JobStore:
         return await self._database.write(work)
 
     async def remove(self, job_id: str, *, version: int | None = None) -> None:
-        """Delete a job; its runs stay. Raises JobChangedError where it has another `version` than that one."""
+        """Delete a job; its runs stay. Raises JobChangedError if it has another `version`."""
 
         def work(connection: sqlite3.Connection) -> None:
             if version is not None:
@@ -168,7 +168,7 @@ def note_failure(connection: sqlite3.Connection, job_id: str, now: float) -> flo
 
 
 def note_success(connection: sqlite3.Connection, job_id: str, at: float) -> float | None:
-    """Note that a job works; return since when it failed, `None` where it did not."""
+    """Record that a job works; return the time since which it failed, `None` if it did not."""
     connection.execute("INSERT OR REPLACE INTO cron_successes VALUES (?, ?)", [job_id, at])
     row = connection.execute("DELETE FROM cron_failing WHERE job_id = ? RETURNING since", [job_id]).fetchone()
     return None if row is None else float(row[0])

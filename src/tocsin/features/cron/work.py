@@ -59,7 +59,7 @@ class CronRuns(RunType):
         return run.status is RunStatus.QUEUED or bool(request.get("children"))
 
     async def resume(self, run: Run, request: Mapping[str, Any]) -> Work | None:
-        """Return the work of the job, or what waits for its workflow."""
+        """Return the work of the job, or the work that waits for its workflow."""
         if children := request.get("children"):
             return waiting_for(self._context.runs(), children["workflow"])
         return job_work(self._context)
@@ -78,7 +78,7 @@ class CronRuns(RunType):
         return DelayedRun(new_run(order, RunStatus.QUEUED, now), now + rule.delay_s(run.attempt))
 
     async def message(self, run: Run, request: Mapping[str, Any]) -> RunMessage | None:
-        """Return the output of a run, where `output_on` asks for it."""
+        """Return the output of a run, if `output_on` requires it."""
         definition = definition_of(run)
         if not definition.output or run.started_at is None:
             return None
@@ -93,7 +93,7 @@ class CronRuns(RunType):
         return RunMessage(definition.output, text, CRON.name) if wanted else None
 
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
-        """Note whether the job works, and return the notice where that has changed."""
+        """Record whether the job works, and return a notice if that has changed."""
         if run.started_at is None:
             return {}
         return await note_once(self._context.database, run.id, lambda c: self._noted(c, run, output))
@@ -111,7 +111,7 @@ class CronRuns(RunType):
         return {**stored_notice(failing(run, since, **facts)), "ended": True}
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
-        """Return the `cron.execute` entry; an instant that did not run has none unless a person asked for it."""
+        """Return the `cron.execute` entry; an instant that did not run has one only if a person requested it."""
         if run.started_at is None and not run.source:
             return None
         facts = {

@@ -40,7 +40,7 @@ class JobBranches:
         self._clock = clock
 
     async def refreshed(self, jobs: Sequence[TaskJob]) -> list[TaskJob]:
-        """Return jobs with what git says of their branches now; where it cannot say it, with what it said last."""
+        """Return jobs with the present state of their branches, or the last known one if git fails."""
         fresh = {job.id: job for job in jobs}
         for repo in {job.repo for job in jobs if job.repo and job.branch}:
             own = [job for job in jobs if job.repo == repo and job.branch]
@@ -68,7 +68,7 @@ class JobBranches:
         return found
 
     async def details(self, job: TaskJob, *, patch: bool = False) -> BranchDetails:
-        """Return the branch of a job; raises TaskConflictError for a job without one, or where it is gone."""
+        """Return the branch of a job; raises TaskConflictError if it has none, or if it is gone."""
         repository, tip = await self._tip_of(job)
         base = await self._base_of(repository, job)
         made = await comparison.patch(repository, base, tip.sha) if patch else None
@@ -81,7 +81,7 @@ class JobBranches:
         )
 
     async def of_job(self, job: TaskJob) -> TaskBranch:
-        """Return the branch of a job; raises TaskConflictError for a job without one, or where it is gone."""
+        """Return the branch of a job; raises TaskConflictError if it has none, or if it is gone."""
         repository, tip = await self._tip_of(job)
         return await self._branch(repository, tip, job.base_branch or "", await self._base_of(repository, job), job)
 
@@ -97,7 +97,7 @@ class JobBranches:
         return repository, tip
 
     async def removable(self, job: TaskJob, *, delete_branch: bool, force: bool) -> TaskJob:
-        """Return a job with the commit of its branch; raises TaskConflictError where something would be lost."""
+        """Return a job with the commit of its branch; raises TaskConflictError if work would be lost."""
         repository = await self._recovery.repository_of(job, force=force)
         if repository is None or not job.branch:
             return replace(job, head_sha=None)
@@ -208,6 +208,6 @@ class JobBranches:
             return None
 
     async def _base_of(self, repository: GitRepository, job: TaskJob) -> str:
-        """Return where the base of a job stands, or stood when its branch was made."""
+        """Return the commit of the base of a job, or the one at which its branch was created."""
         tip = await repository.commit_of(job.base_branch or "")
         return tip or job.base_sha or ""

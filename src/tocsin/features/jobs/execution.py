@@ -95,7 +95,7 @@ class TaskExecution:
         return await command(Command(shell_argv(self._job.command, "job"), env, place, limit))(handle)
 
     async def _skill(self, handle: RunHandle) -> RunResult:
-        """Run a program of the skills in its sandbox; it gets what is to do as its input."""
+        """Run a skill that is a program in its sandbox, with the job's description on standard input."""
         ended = await self._parts.context.abilities.skills.run(
             self._job.skill,
             source=JOBS.name,
@@ -128,7 +128,7 @@ class TaskExecution:
 
 
 async def assistant_skills(context: FeatureContext) -> frozenset[str]:
-    """Return the names of the skills that look at a work tree; the others are programs."""
+    """Return the names of the assistant skills, which look at a work tree; the others are programs."""
     return frozenset(await context.abilities.assistants.names())
 
 
@@ -138,7 +138,7 @@ async def place_of(
     worktrees: Path,
     started: Callable[[int], Awaitable[None]] | None = None,
 ) -> Path:
-    """Return the folder in which a job works, made where it is missing."""
+    """Return the working directory of a job; create it if it is missing."""
     if repository is not None and job.branch is not None:
         return await repository.make_worktree(job.id, job.branch, started)
     folder = worktrees / job.id

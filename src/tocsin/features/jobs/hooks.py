@@ -53,7 +53,7 @@ async def start_job(jobs: TaskJobs, job_id: str, asked: StartRequest) -> ActiveR
 
 
 def run_type_of(jobs: TaskJobs) -> JobRuns:
-    """Return what the engine asks about runs of task jobs."""
+    """Return the run type of task jobs."""
     return JobRuns(jobs.context)
 
 
@@ -63,7 +63,7 @@ async def startable_jobs(jobs: TaskJobs) -> Sequence[str]:
 
 
 async def status_of(jobs: TaskJobs) -> list[str]:
-    """Return the line for `/status`; none where no job is queued or running."""
+    """Return the line for `/status`; none if no job is queued or running."""
     counts = {
         status: (await jobs.store.search(TaskJobFilter(status=(status,), limit=1))).total
         for status in (TaskJobStatus.RUNNING, TaskJobStatus.QUEUED)
@@ -73,7 +73,7 @@ async def status_of(jobs: TaskJobs) -> list[str]:
 
 
 def jobs_command(jobs: TaskJobs) -> Callable[[InboundMessage], Awaitable[str]]:
-    """Return what answers `/jobs`: any allowed chat may ask, so it gets titles and states alone."""
+    """Return the answer to `/jobs`: only titles and states, because any allowed chat may ask."""
 
     async def answer(_: InboundMessage) -> str:
         page = await jobs.store.search(TaskJobFilter(limit=SHOWN_IN_CHATS))
@@ -85,7 +85,7 @@ def jobs_command(jobs: TaskJobs) -> Callable[[InboundMessage], Awaitable[str]]:
 
 
 def watch_of(jobs: TaskJobs) -> ServiceLoop:
-    """Return what finishes the jobs of processes that ended, and looks at the branches of those at work."""
+    """Return the service that finishes the jobs of ended processes, and inspects the branches of active ones."""
     told: set[str] = set()
 
     async def step() -> float:

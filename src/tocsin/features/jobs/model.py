@@ -1,4 +1,4 @@
-"""What a task job is, in which states it can be, and what keeps it from changing them."""
+"""The model of task jobs: states, transitions, errors."""
 
 import re
 import unicodedata
@@ -124,7 +124,7 @@ class NewTaskJob:
     labels: Sequence[str] = ()
 
     def check(self) -> None:
-        """Raise InvalidTaskJobError for what makes no sense whatever there is."""
+        """Raise InvalidTaskJobError for values that are invalid in any case."""
         if not self.title.strip() or not self.title.isprintable():
             raise InvalidTaskJobError(
                 "a task job needs a title of one line", hint="describe the work in a few words", body_key="title"
@@ -215,7 +215,7 @@ class TaskJob:
         return _ALLOWED.get(self.status, ())
 
     def check_transition(self, wanted: TaskJobStatus) -> None:
-        """Raise TaskTransitionError where it cannot take that state."""
+        """Raise TaskTransitionError if the job cannot take that state."""
         if wanted in self.allowed:
             return
         told = f"it can become {', '.join(self.allowed)}" if self.allowed else "it has ended; create a new task job"

@@ -1,4 +1,4 @@
-"""Finish what processes left that ended in the middle of something.
+"""Finish the unfinished work of processes that ended.
 
 A branch is not in the database, so the record comes first when one is made, and goes last when one is removed. Both can
 be done again: a branch is only made where there is none, or where its own log says that it was made for this job.
@@ -34,7 +34,7 @@ class JobRecovery:
         self._places = places
 
     async def recover(self) -> list[str]:
-        """Finish what was left; return in sentences what could not be finished."""
+        """Finish unfinished work; return a sentence for each part that could not be finished."""
         await self._recover_runs()
         problems = []
         for job in await self._store.unfinished():
@@ -71,7 +71,7 @@ class JobRecovery:
             await self.remove(job)
 
     async def make(self, job: TaskJob, repository: GitRepository | None = None) -> TaskJob | None:
-        """Make the branch of a job, or drop its record where the name is taken; return the job, or None."""
+        """Create the branch of a job, or delete its record if the name is taken; return the job, or `None`."""
         repository = repository or await self.repository_of(job)
         if repository is None or not await repository.create_branch(job.branch or "", job.base_sha or "", job.id):
             await self._store.remove(job.id, told=False)
@@ -81,7 +81,7 @@ class JobRecovery:
         )
 
     async def remove(self, job: TaskJob, *, force: bool = False) -> None:
-        """Remove the work tree of a job, its branch where that is wanted, and then its record.
+        """Remove the work tree of a job, its branch if requested, and then its record.
 
         With `force`, also where git cannot use the repository any more: then its branch stays.
         """
@@ -96,7 +96,7 @@ class JobRecovery:
         await self._store.remove(job.id)
 
     async def repository_of(self, job: TaskJob, *, force: bool = False) -> GitRepository | None:
-        """Return the repository of a job; None for a job without one, and where it is gone.
+        """Return the repository of a job; `None` if it has none, or if it is gone.
 
         Raises RepositoryNotAllowedError and GitFailedError for one that is there and cannot be used, unless `force`.
         """

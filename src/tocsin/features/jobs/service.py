@@ -1,4 +1,4 @@
-"""Task jobs: create, start, complete and delete them, and what git says of their branches."""
+"""Create, start, complete and delete task jobs, and inspect their branches."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -49,7 +49,7 @@ _FAILURES = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
 
 
 class StartedJob(NamedTuple):
-    """A job that is running; `run` is None where a person does the work."""
+    """A running job; `run` is `None` if a person does the work."""
 
     job: TaskJob
     run: ActiveRun | None
@@ -147,7 +147,7 @@ class TaskJobs:
         summary: str = "",
         exit_code: int | None = None,
     ) -> TaskJob:
-        """End a job by hand; what its run still does is ended. Raises TaskTransitionError."""
+        """End a job by hand, and its run if it is active. Raises TaskTransitionError."""
         if len(summary) > MAX_SUMMARY:
             raise InvalidTaskJobError(f"the summary has more than {MAX_SUMMARY:,} characters", hint="shorten it")
         job, now = await self.get(id), self.context.clock.now()
@@ -172,7 +172,7 @@ class TaskJobs:
         delete_branch: bool = False,
         force: bool = False,
     ) -> None:
-        """Delete a job with its work tree, and its branch where that is wanted.
+        """Delete a job with its work tree, and its branch if requested.
 
         Raises TaskConflictError for a job at work; without `force` also where changes would be lost: uncommitted ones,
         or commits of a branch that is to be deleted and that its base has not.

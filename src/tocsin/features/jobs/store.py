@@ -73,7 +73,7 @@ class TaskJobStore:
         self._database = database
 
     async def add(self, job: TaskJob) -> None:
-        """Add a job; raises TaskConflictError where another job has its branch."""
+        """Add a job; raises TaskConflictError if another job has its branch."""
 
         def work(connection: sqlite3.Connection) -> None:
             if job.branch is not None:
@@ -104,7 +104,7 @@ class TaskJobStore:
     async def change(
         self, job_id: str, change: Callable[[TaskJob], TaskJob], now: float, event: JobEvent = JobEvent.UPDATED
     ) -> TaskJob:
-        """Replace a job by what `change` makes of it, which may raise; one that stays as it was is not written."""
+        """Replace a job by the result of `change`, which may raise; an unchanged job is not written."""
         return await self._database.write(lambda connection: changed(connection, job_id, change, now, event))
 
     def submit_progress(self, job_id: str, progress: float, now: float) -> None:
@@ -196,7 +196,7 @@ def changed(
     now: float,
     event: JobEvent = JobEvent.UPDATED,
 ) -> TaskJob:
-    """Replace a job by what `change` makes of it, as a part of a transaction; raises UnknownTaskJobError."""
+    """Replace a job by the result of `change` within a transaction; raises UnknownTaskJobError."""
     before = _find(connection, job_id)
     wanted = change(before)
     if wanted == before:
@@ -208,7 +208,7 @@ def changed(
 
 
 def complete(connection: sqlite3.Connection, run: Run, now: float, end: EndOfRun) -> TaskJob | None:
-    """Do what `TaskJobStore.complete` does, as a part of a transaction."""
+    """Complete a job as `TaskJobStore.complete` does, within a transaction."""
     row = connection.execute("SELECT id FROM task_jobs WHERE run_id = ? AND status = 'running'", [run.id]).fetchone()
     if row is None and run.status is RunStatus.INTERRUPTED:
         row = connection.execute(_NOT_BEGUN, {"run": run.id, "job": run.subject_id}).fetchone()

@@ -84,7 +84,7 @@ class Actions:
         await self._parts.runs.record(self._order(firing), RunResult(RunStatus.INTERRUPTED, NOT_RECORDED))
 
     async def reply(self, firing: Firing, run: Run) -> Reply:
-        """Return the answer to a message: what its run printed, and how it ended."""
+        """Return the answer to a message: the output of its run, and how it ended."""
         # Where the log could not be written or found, the record has at least the last lines.
         try:
             output = await self._parts.runs.text(run.id, READ_CHARS)
@@ -172,7 +172,7 @@ def shell_command(firing: Firing, parts: ActionDependencies) -> Command:
 
 
 def _variables(firing: Firing) -> dict[str, str]:
-    """Return what a command is told beside its captures. All but the message comes from the product, not a person."""
+    """Return the variables of a command. All but the message come from the product, not from a person."""
     message, text = firing.received.message, firing.text
     values = {
         "TRIGGER_MESSAGE": cut(text, MAX_VALUE_BYTES),
@@ -193,7 +193,7 @@ def clean(text: str) -> str:
 
 
 def fit(captures: Sequence[str]) -> tuple[str, ...]:
-    """Cut captures to what the system takes in one argument, and in all together."""
+    """Cut captures to the limits of the system for one argument and for all together."""
     room = MAX_CAPTURES_BYTES
     fitting = []
     for capture in captures:

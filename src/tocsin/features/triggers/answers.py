@@ -17,7 +17,7 @@ _CONTROLS = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def answer_of(run: Run, output: str) -> str:
-    """Return what a command printed, and how it ended where that is not the usual end."""
+    """Return the output of a command, with its end if that was unusual."""
     shown = _legible(output)
     ending = _ending_of(run)
     if not ending:

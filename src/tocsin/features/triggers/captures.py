@@ -1,4 +1,4 @@
-"""Captures as `$1`: put into prompts and arguments of skills, and looked at where a shell will do it."""
+"""Captures such as `$1`: inserted into prompts and arguments of skills, and checked in shell commands."""
 
 import re
 from collections.abc import Sequence

@@ -14,7 +14,7 @@ from tocsin.terminal.findings import Finding, yield_first
 
 
 async def check_triggers(triggers: OpenTriggers) -> AsyncIterator[Finding]:
-    """Check the trigger rules, and that what they run is there."""
+    """Check the trigger rules, and that their skills and models exist."""
     if find_spec("re2") is None:
         return  # the package has a finding of its own
     rules = triggers.rules.all()
@@ -31,7 +31,7 @@ async def check_triggers(triggers: OpenTriggers) -> AsyncIterator[Finding]:
 
 
 def _doubts(rule: Rule, settings: Values, runnable: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield what is dangerous about a rule or keeps it from working, each with what to do."""
+    """Yield findings about dangerous or broken rules, with their fixes."""
     if rule.action is TriggerAction.SHELL:
         for note in notes_on(rule.command):
             detail, _, fix = note.partition(": ")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OpenTriggers:
-    """The rules, and what a handler of them needs."""
+    """The rules, and the dependencies of their handler."""
 
     rules: Triggers
     context: FeatureContext

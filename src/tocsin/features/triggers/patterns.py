@@ -53,7 +53,7 @@ class Pattern:
         return cls(source, compiled)
 
     def find(self, text: bytes) -> tuple[str, ...] | None:
-        """Search UTF-8 text: return what was found and what its groups captured, or nothing at all.
+        """Search UTF-8 text; return the match and its groups, or `None`.
 
         A group that took no part is empty.
         """
@@ -81,7 +81,7 @@ def _words_of(error: Exception) -> str:
 
 
 def _explain(said: str) -> str:
-    """Return RE2's words, or better ones for what people are used to from other engines."""
+    """Return RE2's error, or a clearer one for features of other engines."""
     kind, _, place = said.partition(": ")
     for pattern, words in _REASONS:
         if re.match(pattern, said):

@@ -1,4 +1,4 @@
-"""Trigger rules: a pattern and what runs when a message matches, kept in `triggers.yaml`.
+"""The rules of `triggers.yaml`: a pattern, and the action for messages that match.
 
 A list of rules, each with `pattern`, `action`, `command` and `reply`. The first that matches wins.
 """
@@ -64,7 +64,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A rule that matches, what it found in the text, and what its groups captured."""
+    """A rule that matches, the matched text, and its groups."""
 
     rule: Rule
     found: str
@@ -77,7 +77,7 @@ class Match:
 
     @property
     def would_run(self) -> str:
-        """What runs; a shell gets its command as it is, and the captures beside it."""
+        """The command, with captures inserted; a shell gets its command unchanged, and the captures as arguments."""
         if self.rule.action is TriggerAction.SHELL:
             return self.rule.command
         return substitute(self.rule.command, self.captures)

@@ -46,7 +46,7 @@ class TriggerHandler:
         self._found: dict[str, tuple[tuple[Rule, ...], Match | None]] = {}  # with the rules that were tried
 
     async def __call__(self, received: MessageContext) -> HandlerResult | None:
-        """Run what matches; see `Handler`."""
+        """Run the rule that matches."""
         if not self._concerned(received.message):
             return None
         match = await self._find(received.message.text, again=False)
@@ -64,7 +64,7 @@ class TriggerHandler:
         return self._concerned(message) and await self._find(message.text, again=True) is not None
 
     def _concerned(self, message: InboundMessage) -> bool:
-        """Whether rules are tried: never for edits and buttons, nor where there is no text."""
+        """Whether rules are tried: not for edits, buttons and messages without text."""
         typed = message.kind in {MessageKind.MESSAGE, MessageKind.COMMAND}
         return typed and bool(message.text)
 

@@ -16,7 +16,7 @@ from tocsin.runs.model import Run
 
 
 class TriggerRuns(RunType):
-    """Runs of rules. The inbox sends their output as the answer, and starts one anew that was interrupted."""
+    """Runs of rules. The inbox sends their output as the answer, and repeats interrupted runs."""
 
     kind = "trigger"
     source = TRIGGERS.name
@@ -61,7 +61,7 @@ def handler_of(triggers: OpenTriggers) -> TriggerHandler:
 
 
 def run_type_of(triggers: OpenTriggers) -> TriggerRuns:
-    """Return what the engine asks about runs of rules."""
+    """Return the run type of rules."""
     return TriggerRuns(triggers.context.abilities.notices)
 
 

@@ -18,7 +18,7 @@ _FROM_FILES = frozenset({"1", "@", "*", "WATCH_PATH", "WATCH_OLD_PATH"})  # what
 
 
 async def check_watchers(watchers: Watchers) -> AsyncIterator[Finding]:
-    """Check the rules, their folders, what they run, and the limits of the kernel."""
+    """Check the rules, their folders and actions, and the limits of the kernel."""
     if problem := watchers.problem:
         # The watched file has logged it.
         yield Finding("error", "watchers", str(problem), problem.hint or "correct the file", logged=True)

@@ -123,6 +123,6 @@ class WatcherExecution:
 
 
 def variables(rule: WatcherRule, change: WatchedChange) -> dict[str, str]:
-    """Return what a command is told beside the path."""
+    """Return the variables that a command gets besides the path."""
     moved = {"WATCH_OLD_PATH": change.old_path} if change.old_path else {}
     return {"WATCH_PATH": change.path, "WATCH_EVENT": str(change.type), "WATCH_NAME": rule.name, **moved}

@@ -1,4 +1,4 @@
-"""A rule that acts when files change, what changed, and how the rule is."""
+"""The model of watcher rules, changes and states."""
 
 import os
 import pwd
@@ -137,7 +137,7 @@ class WatchedChange:
     old_path: str = ""
 
     def params(self) -> dict[str, str]:
-        """Return what the record of a run has of it."""
+        """Return the fields of the change for the record of a run."""
         moved = {"old_path": shown(self.old_path)} if self.old_path else {}
         return {"event": str(self.type), "path": shown(self.path), **moved}
 
@@ -191,7 +191,7 @@ class SeenState:
 
 
 def merged(before: WatchEvent, after: WatchEvent) -> WatchEvent | None:
-    """Return what two changes of one file are together; None where nothing is left of them."""
+    """Merge two changes of one file; return `None` if they cancel each other."""
     if after is WatchEvent.DELETED:
         return None if before is WatchEvent.CREATED else WatchEvent.DELETED
     if before is WatchEvent.DELETED:
@@ -200,7 +200,7 @@ def merged(before: WatchEvent, after: WatchEvent) -> WatchEvent | None:
 
 
 def shown(path: str) -> str:
-    """Return a path as text, with U+FFFD for bytes that are none."""
+    """Return a path as text, with U+FFFD for invalid bytes."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 

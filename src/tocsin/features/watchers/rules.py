@@ -102,7 +102,7 @@ def _check_words(node: Node, command: str) -> None:
 
 
 def with_rule(path: Path, rule: WatcherRule) -> None:
-    """Add a rule to a file; raises ConfigError where the rule or the file has a mistake, and changes nothing then."""
+    """Add a rule to a file; raises ConfigError, without a change, if the rule or the file is invalid."""
     make_directory(path.parent)
     with only_writer(path):
         write_atomically(path, _with_rule(path, rule))

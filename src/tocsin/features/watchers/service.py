@@ -146,7 +146,7 @@ class Watchers:
         return await self._start(await self.get(name), change, asked)
 
     async def change(self, name: str, path: str, event: WatchEvent) -> WatchedChange:
-        """Return what a change of a file would be for a rule; raises ConfigError for a file elsewhere."""
+        """Return the change of a file as a rule sees it; raises ConfigError for a file outside its folder."""
         rule = await self.get(name)
         # As the watcher has it: below its folder, whichever links lead there.
         found, folder = await asyncio.to_thread(lambda: (_real(path), _real(rule.path)))

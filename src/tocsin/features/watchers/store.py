@@ -1,4 +1,4 @@
-"""Changes that wait to be acted on, what became of the others, and how each rule is; shared with other processes.
+"""Waiting and handled changes, and the state of each rule, shared by all processes.
 
 The table is the queue: thousands of files that change at once take room in the database, not in memory, and a change
 that was noted is acted on also after the process was killed.
@@ -72,7 +72,7 @@ class WatcherStore:
         return await self._database.read(work)
 
     async def take(self, rule: WatcherRule, now: float) -> TakenChange | None:
-        """Decide to act on the next change of a rule that is due; `None` where there is none.
+        """Take the next due change of a rule; `None` if there is none.
 
         It counts as acted on once its run is recorded, and `began` tells that; else `redo` has it wait again.
         """
@@ -193,7 +193,7 @@ class WatcherStore:
         return await self._database.read(lambda c: int(c.execute(sql).fetchone()[0]))
 
     async def states(self) -> dict[str, SeenState] | None:
-        """Return how the rules are, by name; None where no process watches."""
+        """Return the states of the rules by name; `None` if no process watches."""
 
         def work(connection: sqlite3.Connection) -> dict[str, SeenState] | None:
             lease = connection.execute("SELECT holder FROM leases WHERE name = ?", [LEASE]).fetchone()
@@ -222,7 +222,7 @@ class WatcherStore:
         return await self._database.write(work)
 
     async def switched(self, rules: Sequence[WatcherRule]) -> list[WatcherRule]:
-        """Return rules as they were switched since; what the file says later counts again."""
+        """Return rules as they were switched on or off since; a later change of the file has priority."""
 
         def work(connection: sqlite3.Connection) -> dict[str, sqlite3.Row]:
             return {row["rule"]: row for row in connection.execute("SELECT * FROM watcher_switches")}
@@ -303,7 +303,7 @@ def _first_due(connection: sqlite3.Connection, rule: WatcherRule) -> float | Non
 
 
 def _horizon(rule: WatcherRule, first: float, now: float) -> float:
-    """Return up to when changes are due; all of them, where they were noted before the clock was set back."""
+    """Return the time up to which changes are due; all are due if the clock was set back since they were stored."""
     return now if first <= now + rule.debounce_ms / 1000 + 1 else float("inf")
 
 
@@ -337,7 +337,7 @@ def _note(connection: sqlite3.Connection, rule: WatcherRule, changes: Sequence[W
 
 
 def _merge(connection: sqlite3.Connection, rule: WatcherRule, change: WatchedChange, now: float) -> bool:
-    """Put a change and one of the same file that waits together; return False where none waits."""
+    """Merge a change with a waiting one of the same file; return False if none waits."""
     row = connection.execute(_WAITING, [rule.name, os.fsencode(change.path)]).fetchone()
     source = connection.execute(_WAITING, [rule.name, os.fsencode(change.old_path)]).fetchone() if not row else None
     if source is not None:  # a new or changed file that was renamed

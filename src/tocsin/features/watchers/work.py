@@ -1,4 +1,4 @@
-"""What watchers do in processes that run them, and what follows from the ends of their runs."""
+"""The services and the run type of watchers."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ class WatcherRuns(RunType):
         return waiting_for(self._context.runs(), request["children"]["workflow"])
 
     async def message(self, run: Run, request: Mapping[str, Any]) -> RunMessage | None:
-        """Return what a run printed, or that it failed; there is none about a success without output."""
+        """Return the output of a run, or its failure; `None` for a success without output."""
         destination = (run.snapshot or {}).get("output")
         if not destination or run.status is RunStatus.CANCELLED or run.started_at is None:
             return None
@@ -99,12 +99,12 @@ def text_of(run: Run, output: str) -> str:
 
 
 def run_type_of(watchers: Watchers) -> WatcherRuns:
-    """Return what the engine asks about runs of watchers."""
+    """Return the run type of watchers."""
     return WatcherRuns(watchers.context)
 
 
 def service_of(watchers: Watchers, holder: str = "", *, poll: bool | None = None) -> WatcherService:
-    """Return what watches the folders beside the other services."""
+    """Return the service that watches the folders."""
     context = watchers.context
     lease = Lease(context.database, LEASE, context.clock, holder)
     return WatcherService(context, watchers.rules, watchers.store, lease, poll=poll)

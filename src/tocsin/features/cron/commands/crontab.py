@@ -1,4 +1,4 @@
-"""Read a crontab: the jobs that it makes, and what cannot be taken over."""
+"""Read a crontab: its jobs, and the lines that cannot be imported."""
 
 import re
 import shlex
@@ -47,7 +47,7 @@ class ReadCrontab:
     remarks: list[CrontabProblem] = field(default_factory=list)
 
     def note(self, line: int, remark: str) -> None:
-        """Note what is not as it was in the crontab."""
+        """Report differences from the crontab."""
         self.remarks.append(CrontabProblem(line, remark))
 
     def lose(self, line: int, why: str) -> None:

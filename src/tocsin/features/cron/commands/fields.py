@@ -50,7 +50,7 @@ def _flag(prefix: str, field: Field) -> str:
 
 
 def _values(field: Field) -> dict[str, Any]:
-    """Return what an option takes, in the words of argparse."""
+    """Return the arguments of an option for argparse."""
     metavar = {"metavar": _METAVARS.get(field.name, field.name.upper())}
     match field.type:
         case ChoiceType(words):

@@ -1,1 +1,1 @@
-"""Definitions of jobs: as people give them, in files, and what they would do."""
+"""Definitions of jobs: parse, validate and preview them."""

@@ -1,4 +1,4 @@
-"""Reads definitions of jobs, from files and from the API, and checks what their fields cannot say alone."""
+"""Read definitions of jobs from files and the API, and check fields that depend on each other."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -43,7 +43,7 @@ class _Stamp(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """A file as it is now: its definition, or what is wrong with it."""
+    """The present content of a file: its definition, or its errors."""
 
     definition: JobDefinition | None
     problem: str
@@ -62,7 +62,7 @@ class JobFiles:
         *,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        """`zone` is that of jobs that name none; `now_ns` is the clock by which files are stamped."""
+        """`zone` is the default time zone; `now_ns` is the clock of file times."""
         self.folder = folder
         self._store = store
         self._audit = audit
@@ -75,7 +75,7 @@ class JobFiles:
         self.problem = ""  # why the folder cannot be read
 
     async def sync(self, *, waits: bool = False) -> None:
-        """Take over what has changed; a file that is gone counts after two seconds.
+        """Apply changed files; a missing file counts as removed after two seconds.
 
         A file that is being written is left for the next time, or with `waits` waited for.
         """
@@ -117,7 +117,7 @@ class JobFiles:
         self.problem = problem
 
     def _look(self) -> dict[str, _Stamp]:
-        """Return the stamps of the files; raises OSError where the folder is there and cannot be read."""
+        """Return the stamps of the files; raises OSError if the folder exists and cannot be read."""
         stamps = {}
         try:
             found = sorted(path for path in self.folder.iterdir() if path.suffix == ".yaml")[:MAX_FILES]

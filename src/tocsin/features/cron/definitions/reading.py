@@ -17,10 +17,10 @@ from tocsin.scheduling.schedule import OnceSchedule, StartSchedule, read_schedul
 
 
 class JobReader:
-    """Reads definitions and checks that what they name exists."""
+    """Reads definitions, and checks that the names in them exist."""
 
     def __init__(self, context: FeatureContext, zone: str) -> None:
-        """`zone` is that of jobs that name none."""
+        """`zone` is the default time zone."""
         self._context = context
         self._zone = zone
 
@@ -49,7 +49,7 @@ class JobReader:
             raise wrong_field("schedule", f"{what}: {definition.schedule}; give a time in the future")
 
     async def check(self, fields: Mapping[str, Any], count: int) -> JobPreview:
-        """Return what a job would do, and what may be wrong with it; raises InvalidJobError."""
+        """Return the preview of a job: its next runs and warnings; raises InvalidJobError."""
         definition = self.read(fields)
         self.refuse_past(definition)
         found = preview_of(definition, self._context.clock.now(), count)
@@ -71,7 +71,7 @@ class JobReader:
 
 
 def merged(before: Any, patch: Any, kind: object = None) -> Any:
-    """Return what a JSON Merge Patch makes of a value; RFC 7396, section 2.
+    """Apply a JSON Merge Patch to a value; RFC 7396, section 2.
 
     Keep null for unknown keys, so that validation rejects them.
     """
@@ -88,7 +88,7 @@ def merged(before: Any, patch: Any, kind: object = None) -> Any:
 
 
 def without_defaults(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields without those that are null, which means their defaults; null for a key that is none stays."""
+    """Drop null fields, which mean their defaults; keep null for unknown keys, so that validation rejects them."""
     known = {field.name for field in JOB.fields}
     return {name: value for name, value in fields.items() if value is not None or name not in known}
 

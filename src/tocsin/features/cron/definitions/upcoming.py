@@ -67,7 +67,7 @@ def instants(schedule: Schedule, zone: str, after: float, job: CronJob | None = 
 
 
 def due(jobs: Sequence[CronJob], now: float, until: float, after: str = "") -> Iterator[UpcomingRun]:
-    """Yield what is due until a time, in order; with `after`, what follows the one of that `order`."""
+    """Yield the instants due until a time, in order; with `after`, those that follow the one of that `order`."""
     if after > f"{until:017.3f} ~":  # there is nothing, and perhaps no such date
         return iter(())
     begin = max(now, float(after.partition(" ")[0]) - 0.001) if after else now
@@ -83,7 +83,7 @@ def due(jobs: Sequence[CronJob], now: float, until: float, after: str = "") -> I
 
 
 def preview_of(definition: JobDefinition, now: float, count: int) -> JobPreview:
-    """Return what a definition would do from now on."""
+    """Return the preview of a definition."""
     # Which delay the jitter is depends on the ID, which a job has once it is stored.
     job = CronJob(
         id="",

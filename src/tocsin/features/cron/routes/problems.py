@@ -17,7 +17,7 @@ _SENTENCES = {UNKNOWN: "Unknown field", MISSING: "Required"}
 
 @contextmanager
 def pointing_out(body: Mapping[str, Any]) -> Iterator[None]:
-    """Turn the mistakes of a body into a problem, in the order of the body, then what is missing."""
+    """Turn the errors of a body into a problem, in the order of the body, missing keys last."""
     try:
         yield
     except InvalidJobError as error:

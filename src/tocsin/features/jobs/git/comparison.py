@@ -75,7 +75,7 @@ async def patch(repository: GitRepository, base: str, head: str) -> BranchPatch:
 
 
 async def _start(repository: GitRepository, base: str, head: str) -> str:
-    """Return where the branch left its base; the base itself where the histories have nothing in common."""
+    """Return the commit at which the branch left its base; the base itself if they share no history."""
     try:
         return (await repository.git("merge-base", base, head, accepted=(0, 1))).strip() or base
     except GitFailedError:  # a shallow history that ends before

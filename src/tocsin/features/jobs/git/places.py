@@ -12,13 +12,13 @@ from tocsin.features.jobs.git.repository import GitRepository
 
 
 class RepositoryNotAllowedError(TocsinError):
-    """The repository is not below a folder of JOB_REPOSITORIES, or there is none; both are told alike."""
+    """The repository does not exist, or is not below a folder of JOB_REPOSITORIES: the error is the same."""
 
     code = "not-found"
 
 
 class RepositoryPlaces:
-    """The folders below which repositories may be used; `worktrees` is where their work trees are made."""
+    """The folders below which repositories may be used; `worktrees` is the folder of their work trees."""
 
     def __init__(self, folders: Sequence[Path], program: GitProgram, worktrees: Path) -> None:
         self.folders = tuple(folders)

@@ -25,7 +25,7 @@ _CREATED = "tocsin job "  # and the ID: what the log of a reference says of a br
 
 @dataclass(frozen=True, slots=True)
 class BranchTip:
-    """Where a branch stands, and where it is checked out."""
+    """The commit of a branch, and its work tree."""
 
     name: str
     sha: str
@@ -43,11 +43,11 @@ class GitRepository:
         self._worktrees = Path(os.path.realpath(worktrees))  # as git names them
 
     async def git(self, *words: str, accepted: Sequence[int] = (0,)) -> str:
-        """Return what a git command prints; raises GitFailedError."""
+        """Return the output of a git command; raises GitFailedError."""
         return await self.commands.text(*words, accepted=accepted)
 
     async def default_branch(self) -> str:
-        """Return the branch that the repository is on; raises InvalidTaskJobError where it is on none."""
+        """Return the current branch of the repository; raises InvalidTaskJobError if there is none."""
         found = (await self.git("symbolic-ref", "--quiet", "HEAD", accepted=(0, 1))).strip()
         if not found.startswith(_HEADS):
             raise InvalidTaskJobError(
@@ -58,7 +58,7 @@ class GitRepository:
         return found.removeprefix(_HEADS)
 
     async def check_name(self, branch: str) -> None:
-        """Raise InvalidTaskJobError for what cannot be the name of a branch."""
+        """Raise InvalidTaskJobError for an invalid branch name."""
         hint = "use letters, digits and - . _ /, for example job/fix-login"
         if branch.startswith("-") or branch in {"", "HEAD", "@"} or "\0" in branch or len(branch) > 200:
             raise InvalidTaskJobError(f"{branch[:200]!r} is not a valid branch name", hint=hint, body_key="branch")
@@ -68,7 +68,7 @@ class GitRepository:
             raise InvalidTaskJobError(f"{branch!r} is not a valid branch name", hint=hint, body_key="branch") from None
 
     async def base_commit(self, branch: str) -> str:
-        """Return the commit of a branch or remote-tracking branch; raises InvalidTaskJobError where there is none."""
+        """Return the commit of a branch or remote-tracking branch; raises InvalidTaskJobError if it does not exist."""
         await self.check_name(branch)
         for ref in (f"{_HEADS}{branch}", f"refs/remotes/{branch}"):
             if found := await self._commit(ref):
@@ -80,7 +80,7 @@ class GitRepository:
         )
 
     async def commit_of(self, branch: str) -> str | None:
-        """Return the commit of a branch, None where there is no such branch."""
+        """Return the commit of a branch, `None` if it does not exist."""
         return await self._commit(f"{_HEADS}{branch}")
 
     async def _commit(self, ref: str) -> str | None:
@@ -102,12 +102,12 @@ class GitRepository:
         ]
 
     async def tip(self, branch: str) -> BranchTip | None:
-        """Return where one branch stands, None where there is no such branch."""
+        """Return the commit and work tree of a branch, `None` if it does not exist."""
         found = [tip for tip in await self.branches(f"{_HEADS}{branch}") if tip.name == branch]
         return found[0] if found else None
 
     async def create_branch(self, branch: str, sha: str, job_id: str) -> bool:
-        """Make a branch that does not exist; return False where it does, unless it was made so for this job before.
+        """Create a branch; return False if it exists, unless it was created for this job.
 
         Raises GitFailedError.
         """
@@ -122,7 +122,7 @@ class GitRepository:
         return True
 
     def _refuse_links(self, branch: str) -> None:
-        """Raise GitFailedError where git would write through a link: a stranger may have pointed it at any file."""
+        """Raise GitFailedError if git would write through a link, which a stranger may have pointed at any file."""
         common = self.commands.place.common_dir
         for written in (f"refs/heads/{branch}", f"logs/refs/heads/{branch}", "worktrees"):
             for path in (common / written, *(common / written).parents):
@@ -151,11 +151,11 @@ class GitRepository:
         return f"{_CREATED}{job_id}" in (await self.git(*words, accepted=(0, 128))).splitlines()
 
     def worktree_of(self, job_id: str) -> Path:
-        """Return where the work tree of a job is, or would be."""
+        """Return the path of the work tree of a job, which need not exist."""
         return self._worktrees / job_id
 
     def _state_of(self, job_id: str) -> Path:
-        """Return where the repository keeps the state of that work tree; git names it as its folder is named."""
+        """Return the folder in the repository with the state of that work tree; git names it after the work tree."""
         return self.commands.place.common_dir / "worktrees" / job_id
 
     async def make_worktree(
@@ -193,7 +193,7 @@ class GitRepository:
             raise TaskConflictError(f"branch {branch} is checked out in {tip.checked_out}", hint=hint)
 
     async def is_dirty(self, job_id: str) -> bool | None:
-        """Whether the work tree of a job has changes that are in no commit; None where there is none.
+        """Whether the work tree of a job has uncommitted changes; `None` without a work tree.
 
         Raises GitFailedError for one that git cannot read.
         """
@@ -204,13 +204,13 @@ class GitRepository:
         return bool((await self.commands.beginning(1, *words, git_dir=state, work_tree=folder)).data)
 
     def remove_worktree(self, job_id: str) -> None:
-        """Remove the work tree of a job and its state; what is gone already is fine. Raises GitFailedError."""
+        """Remove the work tree of a job and its state, if they exist. Raises GitFailedError."""
         remove_folders_of(job_id, self._worktrees, self.commands.program.directories)
         _remove(self._state_of(job_id))
 
 
 def remove_folders_of(job_id: str, *places: Path) -> None:
-    """Remove the work tree of a job and its git directory; what is gone already is fine. Raises GitFailedError."""
+    """Remove the work tree of a job and its git directory, if they exist. Raises GitFailedError."""
     for place in places:
         _remove(place / job_id)
 
@@ -228,7 +228,7 @@ def _remove(folder: Path) -> None:
 
 
 def _open_and_retry(_: object, name: str, error: object) -> None:
-    """Make what is in the way writable, and remove it; `shutil.rmtree` calls it."""
+    """Make a path writable, and remove it; `shutil.rmtree` calls this function."""
     path = Path(name)
     if not os.path.lexists(path):
         return

@@ -1,1 +1,1 @@
-"""Folders that are watched, and what their changes start."""
+"""Watch folders, and start runs when files change."""

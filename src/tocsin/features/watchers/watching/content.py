@@ -9,7 +9,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def text_below(folder: Path, path: Path, max_bytes: int) -> str:
-    """Return the text of a regular file; empty where it is gone, larger, no text, or behind a link below `folder`."""
+    """Return the text of a regular file; empty if it is gone, too large, not text, or behind a link below `folder`."""
     try:
         with os.fdopen(_open(*_split(folder, path)), "rb") as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -21,7 +21,7 @@ def text_below(folder: Path, path: Path, max_bytes: int) -> str:
 
 
 def _split(folder: Path, path: Path) -> tuple[Path, tuple[str, ...]]:
-    """Return where links count as the operator's, and the names below it, none of which may be one."""
+    """Return the part of a path whose links are the operator's, and the names below it, which must not be links."""
     for top in (folder, folder.resolve()):
         if path.is_relative_to(top) and path != top:
             return top, path.relative_to(top).parts

@@ -21,7 +21,7 @@ class RuleFolder:
     """Watches one folder; its rules may be replaced while it does."""
 
     def __init__(self, path: Path, *, recursive: bool, take: TakeBatch, poll: bool | None = None) -> None:
-        """`take` gets what has changed, and the rules of that time."""
+        """`take` gets the changes, and the rules at that time."""
         self.rules: tuple[WatcherRule, ...] = ()
         self._path = path
         self._recursive = recursive

@@ -10,7 +10,7 @@ LOGS = "runs"  # in the data directory, the output of runs
 
 
 def change_for(rule: WatcherRule, change: FileChange) -> WatchedChange | None:
-    """Return what a change is for a rule, None where it does not concern it.
+    """Return a change as a rule sees it, `None` if it does not concern the rule.
 
     A file that is renamed into the patterns of a rule is a new one there, one that is renamed out of them is gone.
     """

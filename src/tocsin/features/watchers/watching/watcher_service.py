@@ -1,4 +1,4 @@
-"""The service that watches: of several processes, the holder of a lease watches the folders and starts what is due."""
+"""The watching service: of several processes, the holder of a lease watches the folders and starts due runs."""
 
 import asyncio
 import logging
@@ -63,7 +63,7 @@ class WatcherService:
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     def stop(self) -> None:
-        """Start nothing new; `run` returns when what runs has ended, or after half a minute has been interrupted."""
+        """Start no further runs; `run` returns when the active ones have ended or, after 30 s, were interrupted."""
         self._loop.stop()
 
     async def run(self) -> None:
@@ -117,7 +117,7 @@ class WatcherService:
         self._tasks[key] = asyncio.create_task(folder.run(), name=f"watch {path}")
 
     async def _take(self, rules: Sequence[WatcherRule], batch: Sequence[FileChange]) -> None:
-        """Note what concerns the rules; while the database cannot be written, it is held back."""
+        """Store the changes that concern rules; while the database cannot be written, hold them back."""
         found = {rule: self._concerning(rule, batch) for rule in rules}
         while True:
             try:
@@ -135,7 +135,7 @@ class WatcherService:
         return [change for change in changes if change is not None]
 
     async def _start_due(self) -> float:
-        """Start what is due, and return for how many seconds there is no more."""
+        """Start due runs, and return the seconds until the next one."""
         if self._loop.stopping:
             return LOOK_S
         idle = [rule for rule in self._active if rule.name not in self._busy]
