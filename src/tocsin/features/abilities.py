@@ -73,6 +73,10 @@ class RunnableSkills(Protocol):
         """Return the runnable skills by name; with `every`, all installed skills."""
         ...
 
+    async def is_assistant(self, name: str) -> bool:
+        """Return whether a name means an assistant skill; if a program has the name, too, it means the program."""
+        ...
+
     async def run(  # noqa: PLR0913  # each is a fact about the run
         self,
         name: str,

@@ -19,6 +19,10 @@ class NoSkills:
         """Return an empty list."""
         return ()
 
+    async def is_assistant(self, name: str) -> bool:
+        """Return True: there are no programs."""
+        return True
+
     async def run(self, name: str, **_: Any) -> NoReturn:
         """Raise AbilityMissingError."""
         raise AbilityMissingError(f"skill {name} cannot be run: this installation has no skills")

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.features.assistant_skills.broken_front_matter import GOOD, file_of
 from tests.features.jobs.conftest import ANA, Workshop, git, open_workshop
 from tests.waiting import eventually
 
@@ -14,6 +15,7 @@ from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.process.identity import own_identity
 from tocsin.core.records.as_json import to_json
 from tocsin.features.ability_records import AssistantRequest, AssistantRun
+from tocsin.features.assistant_skills.feature import FEATURE as ASSISTANT_SKILLS
 from tocsin.features.jobs.hooks import start_job, startable_jobs, status_of
 from tocsin.features.jobs.model import (
     InvalidTaskJobError,
@@ -139,6 +141,16 @@ async def test_a_skill_that_is_a_program_does_a_job_and_its_end_completes_it(tmp
         told = [entry.action for entry in workshop.bench.audit()]
         assert told == ["job.create", "job.start", "job.complete"] * 2
         assert [entry.metadata["ok"] for entry in workshop.bench.audit("job.complete")] == [True, False]
+
+
+async def test_a_program_with_instructions_for_the_assistant_is_a_program_for_a_job_too(tmp_path: Path):
+    folder = tmp_path / "data" / "skills" / "it"
+    folder.mkdir(parents=True)
+    (folder / "skill.yaml").write_text("name: it\ndescription: It runs.\ncommand: echo ran\n")
+    (folder / "SKILL.md").write_text(file_of(GOOD | {"name": "name: it"}))
+    async with open_workshop(tmp_path, others=(SKILLS, ASSISTANT_SKILLS)) as workshop:
+        job = await workshop.run(await workshop.create("Ana", skill="it", repo=""))
+        assert job.result == TaskResult(TaskJobStatus.COMPLETED, "ran", 0)
 
 
 async def test_a_skill_for_the_assistant_needs_a_repository(tmp_path: Path):

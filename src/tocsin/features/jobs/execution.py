@@ -67,7 +67,7 @@ class TaskExecution:
     async def _do(self, handle: RunHandle, place: Path) -> RunResult:
         if not self._job.skill:
             return await self._command(handle, place)
-        if self._job.skill in await assistant_skills(self._parts.context):
+        if await self._parts.context.abilities.skills.is_assistant(self._job.skill):
             return await self._assistant(handle, place)
         return await self._skill(handle)
 
@@ -125,11 +125,6 @@ class TaskExecution:
         if self._progress is not None and self._progress != self._kept:
             self._kept = self._progress
             self._parts.keep_progress(self._job.id, self._kept)
-
-
-async def assistant_skills(context: FeatureContext) -> frozenset[str]:
-    """Return the names of the assistant skills, which look at a work tree; the others are programs."""
-    return frozenset(await context.abilities.assistants.names())
 
 
 async def place_of(

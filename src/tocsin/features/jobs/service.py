@@ -18,7 +18,6 @@ from tocsin.features.jobs.branches import JobBranches
 from tocsin.features.jobs.execution import (
     JobDependencies,
     TaskExecution,
-    assistant_skills,
     final_progress,
     place_of,
 )
@@ -286,13 +285,14 @@ class TaskJobs:
     async def _check_skill(self, new: NewTaskJob) -> None:
         if not new.skill:
             return
-        assistants = await assistant_skills(self.context)
-        known = sorted({*assistants, *(skill.name for skill in await self.context.abilities.skills.list())})
+        abilities = self.context.abilities
+        programs = [skill.name for skill in await abilities.skills.list()]
+        known = sorted({*await abilities.assistants.names(), *programs})
         if new.skill not in known:
             near = near_word(new.skill, known)
             hint = f"did you mean {near}?" if near else "`tocsin skills list` shows the skills"
             raise InvalidTaskJobError(f"unknown skill: {new.skill[:100]!r}", hint=hint, body_key="skill")
-        if new.skill in assistants and not new.repo:
+        if not new.repo and await abilities.skills.is_assistant(new.skill):
             raise InvalidTaskJobError(
                 "an assistant skill needs a repository", hint="name one with `repo`, or --repo", body_key="repo"
             )
