@@ -56,8 +56,6 @@ MEASURES = {
     escaped_code_points: "characters once escaped",
 }
 
-# How the names of the settings of the chat model begin.
-MODEL_SETTINGS = ("CHAT_", "ANTHROPIC_", "OPENAI_")
 
 # state: what it means for the sender.
 STATES = {
@@ -487,8 +485,7 @@ def bot_blocks() -> dict[str, str]:
     further = [command for feature in find_features().features for command in feature.bot_commands]
     rows += [(f"`/{command.name}`", command.help, "") for command in further]
     rows += [(f"`/{name}`", description, "the admin chat") for name, description in ADMIN_DESCRIPTIONS.items()]
-    models = [v for v in CORE_VARIABLES if v.name.startswith(MODEL_SETTINGS)]
-    return {"commands": table(("Command", "Description", "Only in"), rows), "model-settings": settings_table(models)}
+    return {"commands": table(("Command", "Description", "Only in"), rows)}
 
 
 # The queue
