@@ -1,0 +1,28 @@
+"""The proof that messages with a key are edited and never doubled: `make message-proof`.
+
+Queues pairs of a firing and a resolved message to chats of three products while the worker that sends them is killed,
+and counts what the chats show. Prints a table; ends with 1 when a figure is not what it must be. Takes 2 minutes.
+"""
+
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+
+from tests.chaos import message_runs
+from tools.proof import Scenario, chosen, run, verdict
+
+RUNS: Mapping[str, Scenario] = {
+    "edits": lambda place: message_runs.edit_under_kills(place, pairs=1_000, kills=20),
+}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the experiments and print the table; return the exit code."""
+    names = chosen("message_proof", __doc__, RUNS, words)
+    # A worker that is killed hangs up in the middle of its requests.
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
+    return verdict({name: run(name, RUNS[name]) for name in names})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
