@@ -83,11 +83,16 @@ class Content:
         Written(ChoiceType(("post", "drop"))),
         "What happens to an edit of a message that was deleted there: sent anew, or dropped.",
     ] = "post"
+    unable: Annotated[
+        Literal["post", "skip"],
+        Written(ChoiceType(("post", "skip"))),
+        "What happens to an edit on a channel that cannot edit: sent as a new message, or skipped.",
+    ] = "post"
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing of it is shown: it is only a key."""
-        return not set(self.used()) - {"key", "if_gone"}
+        return not set(self.used()) - _ABOUT_KEY
 
     @property
     def quiet(self) -> bool:
@@ -108,6 +113,7 @@ class Content:
         return found
 
 
+_ABOUT_KEY = frozenset({"key", "if_gone", "unable"})
 CONTENT = record_type(Content, "MessageContent")
 
 

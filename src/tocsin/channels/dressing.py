@@ -28,6 +28,7 @@ BASE_ABILITIES: Mapping[str, Ability] = {
     "silent": IGNORED,
     "key": degraded("a later message with it is a new one"),
     "if_gone": IGNORED,
+    "unable": IGNORED,
     "withdraw": REFUSED,
 }
 
@@ -120,7 +121,7 @@ class Dressing:
     def _fields(self, content: Content) -> Iterator[FieldPlan]:
         for name in content.used():
             ability = self.ability(name)
-            if name == "if_gone":
+            if name in {"if_gone", "unable"}:
                 continue  # it says what a key does
             if name == "mention" and ability.support is not Support.IGNORED:
                 lacking = [each for each in content.mention if self.mention(each) is None]

@@ -64,16 +64,21 @@ async def transmit_keyed(
         change = replace(keyed, operation=MessageOperation.WITHDRAW, ref=ref)
         return KeyedReceipt(await transmit(replace(outgoing, keyed=change)), MessageOperation.WITHDRAW, revision)
     if not ref or not _can_edit(adapter):
-        return KeyedReceipt(await _send_after(outgoing, replace(keyed, ref=ref), adapter, transmit), revision=revision)
+        after = replace(keyed, ref=ref, follows=True)
+        return KeyedReceipt(await _send_after(delivery, outgoing, after, adapter, transmit), revision=revision)
     if last.message == delivery.message and last.content == delivery.content and last.parse_mode == delivery.parse_mode:
         return KeyedReceipt(replace(_done(delivery, "unchanged"), ref=ref), MessageOperation.EDIT, last.revision)
     change = replace(keyed, operation=MessageOperation.EDIT, ref=ref)
     return KeyedReceipt(await transmit(replace(outgoing, keyed=change)), MessageOperation.EDIT, revision)
 
 
-async def _send_after(outgoing: Outgoing, keyed: KeyedMessage, adapter: OutboundAdapter, transmit: Transmit) -> Receipt:
-    """Send a new message, because the product cannot edit the earlier one."""
-    receipt = await transmit(replace(outgoing, keyed=replace(keyed, follows=True)))
+async def _send_after(
+    delivery: Delivery, outgoing: Outgoing, keyed: KeyedMessage, adapter: OutboundAdapter, transmit: Transmit
+) -> Receipt:
+    """Send a new message, because the product cannot edit the earlier one; or none, if the delivery says so."""
+    if delivery.content.get("unable") == "skip":
+        return replace(_done(delivery, f"skipped: {adapter.spec.label} cannot edit a message"), ref=keyed.ref)
+    receipt = await transmit(replace(outgoing, keyed=keyed))
     reason = "" if _can_edit(adapter) else f": {adapter.spec.label} cannot edit one"
     return _with_remark(receipt, f"a new message{reason}")
 

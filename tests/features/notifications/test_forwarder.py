@@ -1,6 +1,7 @@
 """Which notices the operator is sent, when, and in how many messages."""
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -19,6 +20,12 @@ from tocsin.features.notifications.quiet_hours import QuietHours, parse_quiet_ho
 
 def at(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
+
+
+SLACK = {
+    "TEAMCHAT_BOT_TOKEN": "xoxb-100000000001-example-example-example",
+    "PUBLIC_URL": "https://tocsin.example",
+}
 
 
 async def test_a_warning_is_forwarded_once_and_an_information_is_not(tmp_path: Path):
@@ -183,9 +190,32 @@ async def test_a_profile_gets_notices_through_the_durable_queue_as_plain_text(tm
         await opened.forwarder.step()
         (queued,) = (await app.outbox.store.search(DeliveryFilter())).items
         found = await feature_findings(app.features)
-    assert (queued.target, queued.message) == ("ops@example.org", "Warning: <b>disk</b> *full*\n\nsee _web1_")
+    assert (queued.target, queued.message) == ("ops@example.org", "see _web1_")
+    assert queued.content == {"title": "Warning: <b>disk</b> *full*", "type": "warning"}
     assert (queued.parse_mode, queued.source) == ("plain", "notifications")
     assert ["warning" in finding.detail for finding in found if finding.subject == "notifications"] == [True]
+
+
+@pytest.mark.parametrize("option", ["", ", on_resolve: edit"])
+async def test_a_recovery_edits_the_message_of_its_failure_where_the_profile_says_so(tmp_path: Path, option: str):
+    entry = f'{{channel: teamchat, target: "#ops"{option}}}'
+    (tmp_path / "profiles.yaml").write_text(f"oncall: [{entry}]\n")
+    environ = {"TOCSIN_DATA_DIR": str(tmp_path), "REDIS_URL": "off", "NOTIFY_PROFILE": "oncall", **SLACK}
+    settings, installed = load_settings(environ=environ, env_file=Path("/dev/null"))
+    async with open_app(settings, installed, direct_transport) as app:
+        notices = app.features.abilities.notices
+        key = "cron-{}:backup:491234"
+        failing = Notice("Job backup is failing", "exit 1", NoticeLevel.ERROR, link="#/cron/backup")
+        await notices.notify(replace(failing, dedupe_key=key.format("failing")))
+        await app.features.opened("notifications").forwarder.step()
+        recovered = Notice("Job backup succeeds again", "", NoticeLevel.SUCCESS)
+        await notices.notify(replace(recovered, dedupe_key=key.format("recovered")))
+        await app.features.opened("notifications").forwarder.step()
+        both = (await app.outbox.store.search(DeliveryFilter())).items
+    first, second = sorted(both, key=lambda each: each.id)
+    assert first.content["click"] == "https://tocsin.example/#/cron/backup"
+    assert [first.content["type"], second.content["type"]] == ["failure", "success"]
+    assert (first.key == second.key) is bool(option)
 
 
 async def test_a_profile_that_is_missing_is_a_finding_and_loses_no_notice(tmp_path: Path):

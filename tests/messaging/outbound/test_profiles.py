@@ -234,3 +234,50 @@ def test_a_reader_sees_the_old_or_the_new_file_and_nothing_between(tmp_path: Pat
         assert profiles.problem is None
     writer.join()
     assert seen <= {("a",) * 9, ("b",) * 9}
+
+
+# --- defaults and limits of an entry
+
+LIMITED = """\
+ops:
+  - {channel: bell, target: a, priority: high, mention: ["@here"], min_priority: 3, silent_below: low}
+  - {channel: horn, target: b, without: [actions, mention], on_resolve: edit, unable: skip}
+"""
+
+
+def entries(write: Write) -> tuple[ProfileEntry, ...]:
+    return write(LIMITED).get("ops").entries
+
+
+def test_an_entry_gives_defaults_that_a_message_overrides(write: Write):
+    bell, _ = entries(write)
+    assert bell.adapt({"title": "T"}) == {"title": "T", "priority": 4, "mention": ["@here"]}
+    assert bell.adapt({"priority": 5})["priority"] == 5
+
+
+def test_a_message_below_the_least_priority_is_skipped_with_the_reason(write: Write):
+    bell, horn = entries(write)
+    assert mentions(bell.skips({"priority": "low"}), "2", "min_priority 3")
+    assert [bell.skips({}), horn.skips({"priority": 1})] == ["", ""]
+
+
+def test_fields_that_a_target_does_not_want_are_left_out(write: Write):
+    _, horn = entries(write)
+    assert horn.adapt({"title": "T", "mention": ["@here"], "actions": []}) == {"title": "T", "unable": "skip"}
+
+
+def test_the_end_of_a_problem_edits_where_the_entry_says_so(write: Write):
+    bell, horn = entries(write)
+    assert "key" not in bell.adapt({"key": "disk"}, "message")
+    assert horn.adapt({"key": "disk"}, "message")["key"] == "disk"
+    assert bell.adapt({"key": "disk"}, "edit")["key"] == "disk"
+
+
+@pytest.mark.parametrize(
+    "wrong", ["min_priority: 9", "without: [colour]", "on_resolve: maybe", "type: panic", "loud: true"]
+)
+def test_a_wrong_option_of_an_entry_is_refused_with_its_place(write: Write, wrong: str):
+    profiles = write(f"ops:\n  - {{channel: bell, target: a, {wrong}}}\n")
+    assert profiles.all() == ()
+    assert profiles.problem is not None
+    assert mentions(str(profiles.problem), ":2:", wrong.partition(":")[0])

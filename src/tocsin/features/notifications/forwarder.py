@@ -1,7 +1,9 @@
 """Forwarding of notices to the operator: one by one, or as one digest if there are many."""
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 
@@ -20,8 +22,33 @@ LEASE_S = 30.0
 AT_ONCE = 5  # messages per minute; more notices become a digest
 SHOWN = 20  # notices listed in a digest
 
-# Called with a text and a deduplication key; returns False if there is no receiver.
-Deliver = Callable[[str, str], Awaitable[bool]]
+
+@dataclass(frozen=True, slots=True)
+class NoticeMessage:
+    """A message to the operator: its whole text, and for a single notice its parts."""
+
+    text: str
+    dedupe_key: str
+    notice: Notification | None = None  # None for a digest
+
+    @property
+    def subject(self) -> str:
+        """The key of the message: the same for a failure and the recovery from it; empty for other notices."""
+        if self.notice is None or not (found := _EVENT.fullmatch(self.notice.dedupe_key)):
+            return ""
+        # A repeated failure is a new message, because an edit notifies no one.
+        repeated = found["event"] == "failing" and self.notice.told
+        return "" if repeated else f"notice:{sha256(f'{found[1]}{found[3]}'.encode()).hexdigest()[:32]}"
+
+    @property
+    def resolves(self) -> bool:
+        """Whether it is the end of a failure."""
+        return self.notice is not None and self.notice.level is NoticeLevel.SUCCESS
+
+
+# Returns False if there is no receiver.
+Deliver = Callable[[NoticeMessage], Awaitable[bool]]
+_EVENT = re.compile(r"(.+)-(?P<event>failing|recovered)(:.+)", re.DOTALL)  # the keys of `run_notices`
 _LABELS = {
     NoticeLevel.ERROR: "Error",
     NoticeLevel.WARNING: "Warning",
@@ -56,9 +83,9 @@ class NoticeForwarder:
         due = await self._store.due(now, self._levels(now))
         if len(due) + sent.messages <= AT_ONCE:
             for notification in due:
-                await self._tell([notification], message_text(notification))
+                await self._tell([notification])
         elif due and not sent.digest:
-            await self._tell(due, digest_text(due) if len(due) > 1 else message_text(due[0]), digest=True)
+            await self._tell(due, digest=True)
         return POLL_S
 
     def _levels(self, now: float) -> tuple[NoticeLevel, ...]:
@@ -66,18 +93,19 @@ class NoticeForwarder:
             return (NoticeLevel.ERROR,)
         return tuple(NoticeLevel)
 
-    async def _tell(self, told: Sequence[Notification], text: str, *, digest: bool = False) -> None:
+    async def _tell(self, told: Sequence[Notification], *, digest: bool = False) -> None:
         names = ",".join(f"{each.id}:{each.told}" for each in told)
         key = f"notice:{sha256(names.encode()).hexdigest()[:32]}"
-        if await self._deliver(text, key):
+        single = told[0] if len(told) == 1 else None
+        if await self._deliver(NoticeMessage(message_text(single) if single else digest_text(told), key, single)):
             await self._store.mark_forwarded(told, self._clock.now(), digest=digest)
         else:
             await self._store.give_up(told)
 
 
 def message_text(notification: Notification) -> str:
-    """Return the message for one notice; the first line is the subject of a mail."""
-    return f"{_line(notification)}\n\n{notification.body}".strip()
+    """Return the message for one notice; the first line is its title."""
+    return f"{notice_title(notification)}\n\n{notification.body}".strip()
 
 
 def digest_text(notifications: Sequence[Notification]) -> str:
@@ -86,7 +114,11 @@ def digest_text(notifications: Sequence[Notification]) -> str:
     ordered = sorted(notifications, key=lambda each: order.index(each.level))
     counts = {level: sum(each.level is level for each in ordered) for level in order}
     told = ", ".join(_counted(level, count) for level, count in counts.items() if count)
-    lines = [f"{len(ordered):,} notifications: {told}", "", *(f"- {_line(each)}" for each in islice(ordered, SHOWN))]
+    lines = [
+        f"{len(ordered):,} notifications: {told}",
+        "",
+        *(f"- {notice_title(each)}" for each in islice(ordered, SHOWN)),
+    ]
     if len(ordered) > SHOWN:
         lines.append(f"and {len(ordered) - SHOWN:,} more: `tocsin notifications list` shows them")
     return "\n".join(lines)
@@ -97,6 +129,7 @@ def _counted(level: NoticeLevel, count: int) -> str:
     return f"{count:,} {level}{'s' if is_plural else ''}"
 
 
-def _line(notification: Notification) -> str:
+def notice_title(notification: Notification) -> str:
+    """Return the title of the message for one notice."""
     times = f" ({notification.count:,} times)" if notification.count > 1 else ""
     return f"{_LABELS[notification.level]}: {notification.title}{times}"

@@ -204,7 +204,9 @@ class Messenger:
         Raises only UnknownProfileError or ConfigError.
         """
         profiles = self._profiles()
-        entries = profiles.get(profile).entries
+        every = profiles.get(profile).entries
+        skipped = [entry.skips(content) for entry in every]
+        entries = [entry for entry, why in zip(every, skipped, strict=True) if not why]
 
         def note(receipts: Sequence[Receipt]) -> None:
             sent = sum(receipt.result.ok for receipt in receipts)
@@ -221,14 +223,17 @@ class Messenger:
                 entry.target,
                 message,
                 parse_mode if parse_mode in self._modes_of(entry.channel) else "",
-                content,
+                entry.adapt(content),
             )
             for entry in entries
         ]
-        receipts = await self._send_all(sends, caller, note, on_cut_off)
-        results = zip(entries, (receipt.result for receipt in receipts), strict=True)
-        placed = tuple(with_position(result, profiles.place(entry)) for entry, result in results)
-        return NotifyResult(profile, placed, tuple(each.failure for each in receipts))
+        left = iter(await self._send_all(sends, caller, note, on_cut_off))
+        ended = [
+            Receipt(SendResult(True, entry.channel, entry.target, message=why)) if why else next(left)
+            for entry, why in zip(every, skipped, strict=True)
+        ]
+        placed = tuple(with_position(r.result, profiles.place(entry)) for entry, r in zip(every, ended, strict=True))
+        return NotifyResult(profile, placed, tuple(each.failure for each in ended))
 
     def plan(
         self, profile: str, message: str, *, parse_mode: str = "", content: Mapping[str, Any] = NO_CONTENT
@@ -242,7 +247,8 @@ class Messenger:
             planned: MessagePlan | TocsinError
             try:
                 mode = parse_mode if parse_mode in self._modes_of(entry.channel) else ""
-                planned = self._outbox.plan(entry.channel, entry.target, message, parse_mode=mode, content=content)
+                adapted = entry.adapt(content)
+                planned = self._outbox.plan(entry.channel, entry.target, message, parse_mode=mode, content=adapted)
             except TocsinError as error:
                 planned = error
             found.append((entry.channel, entry.target, planned))
@@ -261,19 +267,24 @@ class Messenger:
         key: str = "",
         parse_mode: str = "",
         content: Mapping[str, Any] = NO_CONTENT,
+        resolution: str = "",
     ) -> NotifyResult:
         """Queue the message for every target of a profile; an invalid target becomes a failed result.
 
-        The same `key` queues it once, within 24 hours.
+        The same `key` queues it once, within 24 hours. `resolution` as in `ProfileEntry.adapt`.
         Raises UnknownProfileError, ConfigError, and what the store raises when nothing was queued.
         """
         prepared: list[NewDelivery | SendResult] = []
         profiles = self._profiles()
         for number, entry in enumerate(profiles.get(profile).entries):
+            if why := entry.skips(content):
+                prepared.append(SendResult(True, entry.channel, entry.target, message=why))
+                continue
             try:
                 mode = parse_mode if parse_mode in self._modes_of(entry.channel) else ""
+                adapted = entry.adapt(content, resolution)
                 new = self._outbox.prepare(
-                    entry.channel, entry.target, message, caller.source, parse_mode=mode, content=content
+                    entry.channel, entry.target, message, caller.source, parse_mode=mode, content=adapted
                 )
                 prepared.append(new.with_terms(None, None, f"{key}:{number}") if key else new)
             except TocsinError as error:

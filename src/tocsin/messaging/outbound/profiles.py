@@ -1,14 +1,26 @@
 """Notification profiles: named lists of targets, stored in `profiles.yaml`.
 
-The file maps each name to entries with `channel` (a kind or an alias) and `target`.
+The file maps each name to entries with `channel` (a kind or an alias) and `target`, and with defaults and limits of
+messages to that target.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+from tocsin.channels.content import CONTENT, PRIORITIES, USUAL
 from tocsin.core.errors import ConfigError, TocsinError, UnknownChannelError, UnknownProfileError
-from tocsin.core.reading.fields import Field, ListType, MappingType, RecordType, RecordValues, TextType
+from tocsin.core.reading.fields import (
+    ChoiceType,
+    Field,
+    IntegerType,
+    ListType,
+    MappingType,
+    RecordType,
+    RecordValues,
+    TextType,
+)
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node, YamlIssue
@@ -16,10 +28,23 @@ from tocsin.core.storage.files import WatchedFile
 
 FILE_NAME = "profiles.yaml"
 
+# Fields of a message that an entry may set for messages that leave them out.
+_DEFAULTS = ("title", "priority", "type", "click", "mention", "silent", "if_gone", "unable")
+_DEFAULT_FIELDS = tuple(replace(each, default=None) for each in CONTENT.fields if each.name in _DEFAULTS)
+_PRIORITY = IntegerType(1, 5, words=PRIORITIES)
 _ENTRY = RecordType(
     (
         Field("channel", TextType(), required=True, doc="Channel, or an alias"),
         Field("target", TextType(), required=True, doc="Target on the channel"),
+        *_DEFAULT_FIELDS,
+        Field("min_priority", _PRIORITY, doc="Messages of a lower priority are not sent to this target"),
+        Field("silent_below", _PRIORITY, doc="Messages of a lower priority make no sound"),
+        Field("without", ListType(ChoiceType(tuple(each.name for each in CONTENT.fields))), doc="Fields to leave out"),
+        Field(
+            "on_resolve",
+            ChoiceType(("message", "edit")),
+            doc="What the end of a problem does: a new message, or an edit of the first one",
+        ),
     )
 )
 PROFILES = MappingType(
@@ -36,6 +61,32 @@ class ProfileEntry:
     channel: str
     target: str
     problem: YamlIssue | None = None  # the reason why it cannot be used
+    options: Mapping[str, Any] = field(default_factory=dict)  # what the file says beside channel and target
+
+    def skips(self, content: Mapping[str, Any]) -> str:
+        """Return why a message is not sent to this target; empty if it is."""
+        priority, least = self._priority(content), self.options.get("min_priority", 1)
+        return f"skipped: priority {priority} is below min_priority {least}" if priority < least else ""
+
+    def adapt(self, content: Mapping[str, Any], resolution: str = "") -> Mapping[str, Any]:
+        """Return the content of a message as this target gets it.
+
+        The end of a problem has a `resolution`: `edit` or `message`, for entries without `on_resolve`.
+        """
+        if not self.options and not resolution:
+            return content
+        adapted = {**{name: self.options[name] for name in _DEFAULTS if name in self.options}, **content}
+        if self._priority(content) < self.options.get("silent_below", 1):
+            adapted["silent"] = True
+        for name in self.options.get("without", ()):
+            adapted.pop(name, None)
+        if resolution and self.options.get("on_resolve", resolution) == "message":
+            adapted.pop("key", None)
+        return adapted
+
+    def _priority(self, content: Mapping[str, Any]) -> int:
+        given = content.get("priority", self.options.get("priority", USUAL))
+        return PRIORITIES.get(given, USUAL) if isinstance(given, str) else given
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +171,7 @@ class Profiles:
 
     def _entry(self, read: RecordValues[Node]) -> ProfileEntry:
         kind, target = read["channel"], read["target"]
+        options = {name: value for name, value in read.values.items() if name not in {"channel", "target"}}
         if not (kind and target):
             return ProfileEntry(kind, target)  # the file is refused
         try:
@@ -129,4 +181,4 @@ class Profiles:
             return ProfileEntry(kind, target, read.given["channel"].problem(error.sentence()))
         except TocsinError as error:
             return ProfileEntry(kind, target, read.given["target"].problem(error.sentence()))
-        return ProfileEntry(kind, target)
+        return ProfileEntry(kind, target, options=options)

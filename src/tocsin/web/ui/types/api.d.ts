@@ -1074,6 +1074,7 @@ export interface ProfileMessage {
   silent?: boolean;
   key?: string;
   if_gone?: "post" | "drop";
+  unable?: "post" | "skip";
   format?: string;
   parse_mode?: string;
   message: string;
@@ -1381,6 +1382,7 @@ export interface SendMessage {
   silent?: boolean;
   key?: string;
   if_gone?: "post" | "drop";
+  unable?: "post" | "skip";
   format?: string;
   parse_mode?: string;
   channel: string;
