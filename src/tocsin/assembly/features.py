@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tocsin.core.metrics import Sample
     from tocsin.features.abilities import Notices, RunStarter
     from tocsin.features.context import Abilities, FeatureContext, ProfileUse
+    from tocsin.features.front_door import FrontDoor
     from tocsin.messaging.inbound.handling import Handler, MessageHandler
     from tocsin.runs.control import StartRequest
     from tocsin.runs.engine.active_run import ActiveRun
@@ -156,6 +157,20 @@ class OpenFeatures:
     def gateway_routes(self) -> list[Any]:
         """Return the gateway routes of features."""
         return [route for routes in self._constants("gateway", "GATEWAY_ROUTES") for route in routes]
+
+    async def need_front_door(self) -> bool:
+        """Whether a feature has routes of the front door that can be called."""
+        for name, hooks in self._usable(self.known):
+            if hooks.needs_front_door and await hooks.needs_front_door(self.opened(name)):
+                return True
+        return False
+
+    def front_doors(self) -> "list[tuple[FrontDoor[Any], Any]]":
+        """Return what features add to the front door, each with the service of the feature."""
+        found = {
+            name: self._tried(name, "front", partial(load_module, each, "front")) for name, each in self.known.items()
+        }
+        return [(each.FRONT_DOOR, self.opened(name)) for name, each in found.items() if each]
 
     def dashboard_routes(self) -> list[Any]:
         """Return the dashboard operations of features."""

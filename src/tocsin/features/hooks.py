@@ -8,6 +8,7 @@
 | `checks` | `CHECKS: Checks[…]`, the checks of `tocsin doctor` |
 | `routes` | `OPERATIONS: OperationsOf[…]`, the operations of the REST API |
 | `gateway` | `GATEWAY_ROUTES: GatewayRoutesOf[…]`, the routes of the gateway |
+| `front` | `FRONT_DOOR: FrontDoor[…]` (`features/front_door.py`), the routes of the front door |
 | `metrics` | `METRICS: FeatureMetrics[…]`, metrics for Prometheus |
 | `ui` | `PAGE: PageSpec` (`features/pages.py`) |
 | `generated` | `GENERATED: GeneratedFiles` (`features/contract.py`), files of the folder that `make docs` writes |
@@ -99,6 +100,7 @@ class FeatureHooks(WorkHooks[S]):
     # By topic of `Feature.live`: called with IDs, and returns the existing records by ID in the form of the
     # dashboard's lists.
     live: Mapping[str, Callable[[S, Sequence[str]], Awaitable[Mapping[str, Any]]]] = field(default_factory=dict)
+    needs_front_door: "Callable[[S], Awaitable[bool]] | None" = None  # asked until True: then the front door opens
     provides: ProvidedAbilities[S] = field(default_factory=ProvidedAbilities)
     starts: "Mapping[str, Callable[[S, str, StartRequest], Awaitable[ActiveRun]]]" = field(default_factory=dict)
     subjects: Mapping[str, Callable[[S], Awaitable[Sequence[str]]]] = field(default_factory=dict)  # that can be started

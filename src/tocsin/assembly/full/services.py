@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tocsin.assembly.full.access import open_tokens
+from tocsin.assembly.full.front import FrontDoorWork, front_door_service
 from tocsin.assembly.full.metrics import stored_metrics
 from tocsin.assembly.full.notices import CoreNotices
 from tocsin.assembly.full.receiving import open_receiving
@@ -92,14 +93,15 @@ async def serve(
         bus = _bus(app, receiving)
         if "bot" in parts and receiving.source is None:
             _tell_that_the_bot_is_off(app, needed=parts == {"bot"})
-        services = [_gateway(app, receiving, bus)] if "gateway" in parts else []
+        front_door = FrontDoorWork(app) if "gateway" in parts else None
+        services = [_gateway(app, receiving, bus), front_door_service(app, front_door)] if front_door else []
         hub, dashboard = _dashboard(app, needed=parts == DASHBOARD_ALONE) if "dashboard" in parts else (None, None)
         services += [dashboard] if dashboard else []
         # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
         of_features = app.features.services()
         of_features += [*(app.features.schedulers() if "scheduler" in parts else ()), run_engine(app)]
         runs = RunsDrain(lambda: app.runs().at_work(), app.clock, lambda: app.runs().release_waiting())
-        working = (bus, receiving.source, hub, *of_features, runs, receiving.inbox, _dispatcher(app))
+        working = (bus, receiving.source, hub, front_door, *of_features, runs, receiving.inbox, _dispatcher(app))
         running = [part for part in working if part]
         for part in running:
             group.create_task(part.run())

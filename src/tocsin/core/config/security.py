@@ -15,6 +15,8 @@ from tocsin.core.config.variables import (
     DASHBOARD_USER,
     ENVIRONMENT,
     FORCE_HTTPS,
+    FRONT_DOOR_TLS_CERT,
+    FRONT_DOOR_TLS_KEY,
     GATEWAY_TOKEN,
     REDIS_URL,
     TRUSTED_PROXIES,
@@ -141,20 +143,38 @@ def check_dashboard_bind(settings: Settings, host: str) -> list[str]:
     return [f"DANGER: {problem}; {ALLOW_INSECURE_BIND.name}=true allows this"]
 
 
+def check_front_door_bind(settings: Settings, host: str) -> list[str]:
+    """Return a warning about a front door whose addresses, which are secrets, cross a network in clear text."""
+    if is_loopback(host) or front_door_tls(settings) is not None or settings[TRUSTED_PROXIES]:
+        return []
+    problem = f"the front door listens on {host} without TLS: its addresses are secrets and are sent unencrypted"
+    tls = f"{FRONT_DOOR_TLS_CERT.name} and {FRONT_DOOR_TLS_KEY.name}"
+    return [f"{problem}; set {tls}, or {TRUSTED_PROXIES.name} to the proxy that terminates TLS"]
+
+
 def dashboard_tls(settings: Settings) -> tuple[Path, Path] | None:
     """Return certificate and key of the dashboard, `None` if it does not serve TLS itself.
 
     Raises ConfigError if one of them is missing or unreadable.
     """
-    certificate, key = settings[DASHBOARD_TLS_CERT], settings[DASHBOARD_TLS_KEY]
+    return _tls_files(settings, "the dashboard", DASHBOARD_TLS_CERT, DASHBOARD_TLS_KEY)
+
+
+def front_door_tls(settings: Settings) -> tuple[Path, Path] | None:
+    """Return certificate and key of the front door, like `dashboard_tls`."""
+    return _tls_files(settings, "the front door", FRONT_DOOR_TLS_CERT, FRONT_DOOR_TLS_KEY)
+
+
+def _tls_files(
+    settings: Settings, service: str, of_certificate: Variable[Path | None], of_key: Variable[Path | None]
+) -> tuple[Path, Path] | None:
+    certificate, key = settings[of_certificate], settings[of_key]
     if certificate is None and key is None:
         return None
     if certificate is None or key is None:
-        missing = DASHBOARD_TLS_CERT if certificate is None else DASHBOARD_TLS_KEY
-        raise MissingSettingError(
-            "the dashboard needs both a certificate and a key for TLS", hint=f"set {missing.name}"
-        )
-    for variable, path in ((DASHBOARD_TLS_CERT, certificate), (DASHBOARD_TLS_KEY, key)):
+        missing = of_certificate if certificate is None else of_key
+        raise MissingSettingError(f"{service} needs both a certificate and a key for TLS", hint=f"set {missing.name}")
+    for variable, path in ((of_certificate, certificate), (of_key, key)):
         try:
             path.open("rb").close()
         except OSError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tocsin.core.config.addresses import Network, host_names, networks, redis_url
+from tocsin.core.config.values import password_hash, time_zone, user_name
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -42,18 +43,6 @@ def password(value: str) -> str:
     if len(line.splitlines()) > 1:
         raise ValueError("one line")  # no login form and no mail server accepts more
     return line
-
-
-def password_hash(value: str) -> str:
-    """Parse an argon2id hash; surrounding quotes are removed, because some readers of env files keep them."""
-    import re
-
-    stripped = value.strip().strip("'\"")
-    if not re.fullmatch(
-        r"\$argon2id\$v=19\$m=[0-9]{1,7},t=[0-9]{1,3},p=[0-9]{1,3}(\$[A-Za-z0-9+/]{11,200}){2}", stripped
-    ):
-        raise ValueError("the output of `tocsin dashboard hash-password`, starting with $argon2id$")
-    return stripped
 
 
 def token(value: str) -> str:
@@ -108,17 +97,6 @@ def choice(*accepted: str) -> Callable[[str], str]:
     return parse
 
 
-def time_zone(value: str) -> str:
-    """Parse a time zone; a value that is not an IANA name, which other programs accept in TZ, counts as not set."""
-    from zoneinfo import ZoneInfo
-
-    name = value.strip().removeprefix(":")
-    try:
-        return ZoneInfo(name).key
-    except (ValueError, OSError, KeyError):
-        return ""
-
-
 def directory(value: str) -> Path:
     """Parse a path; `~` is the home directory, and relative paths start at the working directory."""
     try:
@@ -142,13 +120,6 @@ def anchor(value: str) -> str:
     if not stripped.startswith("/") and not (colon and channel and target):
         raise ValueError("an absolute path of a file, or <channel>:<target>")
     return stripped
-
-
-def user_name(value: str) -> str:
-    """Parse a login name; RFC 7617 forbids a colon, which also distinguishes it from `token:NAME` and `chat:ID`."""
-    if ":" in value:
-        raise ValueError("a name without a colon")
-    return text(value)
 
 
 def base_url(value: str) -> str:
@@ -223,6 +194,23 @@ DASHBOARD_TLS_CERT: Variable[Path | None] = Variable(
 )
 DASHBOARD_TLS_KEY: Variable[Path | None] = Variable(
     "DASHBOARD_TLS_KEY", file_path, None, "Private key of DASHBOARD_TLS_CERT, without a passphrase."
+)
+FRONT_DOOR_HOST = Variable("FRONT_DOOR_HOST", text, "127.0.0.1", "Address that the front door listens on.")
+FRONT_DOOR_PORT = Variable(
+    "FRONT_DOOR_PORT", port, 8300, "Port of the front door, which opens as soon as a heartbeat exists."
+)
+FRONT_DOOR_URL = Variable(
+    "FRONT_DOOR_URL",
+    base_url,
+    "",
+    "Address of the front door as other machines reach it, for example that of a proxy.",
+    shown_default="http:// or https://, FRONT_DOOR_HOST and FRONT_DOOR_PORT",
+)
+FRONT_DOOR_TLS_CERT: Variable[Path | None] = Variable(
+    "FRONT_DOOR_TLS_CERT", file_path, None, "Certificate chain with which the front door serves HTTPS."
+)
+FRONT_DOOR_TLS_KEY: Variable[Path | None] = Variable(
+    "FRONT_DOOR_TLS_KEY", file_path, None, "Private key of FRONT_DOOR_TLS_CERT, without a passphrase."
 )
 TRUSTED_PROXIES: Variable[tuple[Network, ...]] = Variable(
     "TRUSTED_PROXIES",

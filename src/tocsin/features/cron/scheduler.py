@@ -32,6 +32,7 @@ from tocsin.features.cron.store import (
 from tocsin.runs.model import Run, RunResult, RunStatus, RunTrigger, new_run
 from tocsin.runs.queue import QueuedRow, RunQueue, catch_up, end_unstarted
 from tocsin.runs.records import RunRecords
+from tocsin.scheduling.clock_watch import JUMP_S, ClockWatch
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.lease import BEAT_S, LOOK_S, Lease, LeaseLostError
 from tocsin.scheduling.missed import (
@@ -49,7 +50,6 @@ log = logging.getLogger(__name__)
 
 LONGEST_SLEEP_S = 30.0
 CATCHUPS_AT_ONCE, CATCHUPS_EVERY_S = 2, 5.0
-JUMP_S = 60.0
 _BATCH = 500
 _INSTANTS_AT_ONCE = 2_000  # others wait for the database meanwhile, and the records are in memory
 _HOUR_S = 3600
@@ -87,7 +87,7 @@ class Scheduler:
         self._loop = ServiceLoop("the scheduler", self.step, self._clock, stop=self._stop)
         self._term = 0  # the token of the lease under which the takeover was done
         self._watches_since = self._clock.monotonic()
-        self._seen: tuple[float, float] | None = None  # wall time and monotonic time at the last step
+        self._clock_watch = ClockWatch(context.clock)
         self._late_because = NOT_RUNNING  # for what is planned next
         self._slots: list[float] = []  # when the last catch-ups that were planned may begin
         self._has_queued = False
@@ -121,7 +121,7 @@ class Scheduler:
 
     async def _step(self) -> float:
         if not await self.lease.keep():
-            self._seen = None
+            self._clock_watch.reset()
             return LOOK_S
         takes_over = self._term != self.lease.token
         if takes_over:
@@ -168,9 +168,8 @@ class Scheduler:
             await self._context.database.write(lambda c: take_after_start(c, boot, reserved.values()))
 
     async def _watch_clock(self) -> None:
-        now, passed = self._clock.now(), self._clock.monotonic()
-        before, self._seen = self._seen, (now, passed)
-        if before is not None and abs(jump := (now - before[0]) - (passed - before[1])) > JUMP_S:
+        now = self._clock.now()
+        if jump := self._clock_watch.jump():
             way = "forward" if jump > 0 else "back"
             self._late_because = JUMPED if jump > 0 else NOT_RUNNING
             said = f"the clock jumped {way} by {duration_words(abs(jump))}, or the machine slept"

@@ -5,11 +5,15 @@ from typing import NamedTuple
 
 from tocsin.channels.contract import PLAIN, SendResult
 from tocsin.core.errors import StoreUnavailableError, TocsinError
+from tocsin.core.time.timestamps import duration_words
 from tocsin.delivery.model import OPEN, DeliveryStatus
-from tocsin.delivery.store import UnknownDeliveryError
+from tocsin.delivery.store import DeliveryFilter, UnknownDeliveryError
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.messaging.outbound.profiles import Profiles
+
+LONGEST_WAIT_S = 900.0  # until a queue that is not worked off counts as trouble
+_LOOKED_AT = 200  # newest queued messages
 
 
 class QueuedOutput(NamedTuple):
@@ -68,6 +72,17 @@ class OutputRouter:
         error = "" if ok else delivery.error or f"the message is {delivery.status}"
         note = f"delivery={delivery.id}" if ok else ""
         return SendResult(ok, delivery.channel, delivery.target, note, error)
+
+    async def trouble(self, now: float) -> str:
+        """Return why queued messages may not be sent: the store fails, or one waits for long; empty if all is well."""
+        try:
+            await self._outbox.store.try_write()
+            query = DeliveryFilter(status=DeliveryStatus.QUEUED, limit=_LOOKED_AT)
+            waiting = (await self._outbox.store.search(query)).items
+        except StoreUnavailableError as error:
+            return error.sentence()
+        oldest = min((each.next_attempt_at or each.created_at for each in waiting), default=now)
+        return f"a message has been due for {duration_words(now - oldest)}" if now - oldest > LONGEST_WAIT_S else ""
 
     def _targets(self, destination: str) -> list[_Target]:
         channel, colon, target = destination.partition(":")

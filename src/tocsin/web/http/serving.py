@@ -7,7 +7,7 @@ import signal
 import socket
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from tocsin.core.config.addresses import Network
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.http.transport import describe_os_error
 from tocsin.core.service_notifier import ServiceNotifier
 from tocsin.web.http.connections import MAX_CONNECTIONS, MAX_PER_ADDRESS, ConnectionLimits
@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 # a service does not wait that long.
 GRACE_S = 5
 BACKLOG = 1024
+NEEDED_EVERY_S = 1.0  # how often a service that does not listen yet is asked whether it is needed
 # The kernel buffers at most about twice this per connection, and delivers no more in one piece.
 RECEIVE_BUFFER_BYTES = 16 * 1024
 _REMEDIES = {
@@ -51,6 +52,8 @@ class Service:
     max_connections: int = MAX_CONNECTIONS
     max_per_address: int = MAX_PER_ADDRESS
     tls: tuple[Path, Path] | None = None  # certificate with its chain, and key
+    is_needed: Callable[[], Awaitable[bool]] | None = None  # it listens only from when this returns True
+    opened: Callable[[], None] | None = None  # called before the first request is answered
 
     @property
     def scheme(self) -> str:
@@ -82,11 +85,13 @@ async def serve(
 
     `stopping` is called at the signal, so that other work has the same time to finish as the services. SIGHUP reads
     the certificates again and calls `reload`; without it, SIGHUP asks to stop, as the end of a terminal session does.
-    Without services, this only waits for the signals while other work runs.
+    Without services, this only waits for the signals while other work runs. A service that is not needed yet listens
+    later; `ready` is then called with its address alone.
     """
     notifier = notifier or ServiceNotifier()
     for service in services:
         check_tls(service)
+    services, later = await _split_by_need(services)
     with ExitStack() as stack:
         # All ports first: if one is in use, nothing has been started.
         sockets = [stack.enter_context(listen(service)) for service in services]
@@ -105,25 +110,69 @@ async def serve(
             while reload:
                 await hung_up.wait()
                 hung_up.clear()
-                for service, server in zip(services, servers, strict=True):
+                for service, server in zip([*services, *later], servers, strict=False):
                     _reload_certificate(service, server)
                 await notifier.reload(reload)
 
         stack.enter_context(_handled_signals(stop, hung_up.set if reload else stop))
         listening = zip(services, sockets, strict=True)
         addresses = {each.name: f"{each.scheme}://{_authority(sock)}" for each, sock in listening}
+        _call_opened(services)
         ready(addresses)
         notifier.ready(addresses)
+
         async with asyncio.TaskGroup() as group:
             beside = [group.create_task(notifier.keep_alive()), group.create_task(reload_at_hangup())]
             serving = [
                 group.create_task(server.serve(sockets=[sock])) for server, sock in zip(servers, sockets, strict=True)
             ]
+            serving += [group.create_task(_serve_later(service, servers, stopped, ready)) for service in later]
             await stopped.wait()
             if serving:
                 await asyncio.wait(serving)
             for task in beside:
                 task.cancel()
+
+
+async def _serve_later(
+    service: Service, servers: list[_Server], stopped: asyncio.Event, ready: Callable[[Mapping[str, str]], None]
+) -> None:
+    """Serve once the service is needed and its port is free, unless the process stops first."""
+    reported = ""
+    while not stopped.is_set():
+        try:
+            if await _is_needed(service):
+                with listen(service) as sock:
+                    servers.append(_server(service))
+                    _call_opened([service])
+                    ready({service.name: f"{service.scheme}://{_authority(sock)}"})
+                    await servers[-1].serve(sockets=[sock])
+                return
+        except TocsinError as error:
+            if error.sentence() != reported:
+                log.warning(
+                    "a service does not listen yet", extra={"service": service.name, "reason": error.sentence()}
+                )
+            reported = error.sentence()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopped.wait(), NEEDED_EVERY_S)
+
+
+async def _is_needed(service: Service) -> bool:
+    return service.is_needed is None or await service.is_needed()
+
+
+async def _split_by_need(services: Sequence[Service]) -> tuple[list[Service], list[Service]]:
+    """Return the services to start now, and those that are not needed yet."""
+    needed = [await _is_needed(service) for service in services]
+    now = [service for service, is_needed in zip(services, needed, strict=True) if is_needed]
+    return now, [service for service in services if service not in now]
+
+
+def _call_opened(services: Sequence[Service]) -> None:
+    for service in services:
+        if service.opened is not None:
+            service.opened()
 
 
 @contextmanager

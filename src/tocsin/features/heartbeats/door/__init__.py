@@ -1,0 +1,1 @@
+"""What the front door has of heartbeats: pings as they arrive, and badges."""

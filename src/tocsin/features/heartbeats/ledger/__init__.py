@@ -1,0 +1,1 @@
+"""The ledger: the rules, the rows that they write, and the messages that follow."""

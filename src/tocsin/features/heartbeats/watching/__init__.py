@@ -1,0 +1,1 @@
+"""What watches: over the heartbeats of others, and over Tocsin itself from elsewhere."""

@@ -1,0 +1,172 @@
+"""The front door as an ASGI application: the routes of features behind the layers that every request passes."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tocsin import __version__
+from tocsin.core.config.security import is_loopback
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import (
+    ALLOWED_HOSTS,
+    FRONT_DOOR_HOST,
+    RATE_LIMIT_PER_IP,
+    TRUSTED_PROXIES,
+)
+from tocsin.core.errors import StoreUnavailableError
+from tocsin.core.time.ratelimit import Limiter, MakeLimiter, RateLimiter
+from tocsin.features.front_door import RESERVED, FrontHandler, FrontRequest, FrontResponse, FrontRoute
+from tocsin.rest.problems import HttpProblemError
+from tocsin.web.http.asgi import EXEMPT_PATHS, MAX_DISCARDED_BYTES, HttpsOnly, LocalHosts, RequestScope
+from tocsin.web.http.clients import bucket_key
+from tocsin.web.http.methods import not_allowed
+from tocsin.web.http.metrics import Metrics
+from tocsin.web.http.responses import JsonResponse
+
+log = logging.getLogger(__name__)
+
+_REFUSALS = frozenset({400, 401, 403, 404})
+_LIMITED = FrontResponse(429, b"rate limited", headers={"Retry-After": "60"})
+_UNAVAILABLE = FrontResponse(503, b"try again", headers={"Retry-After": "5"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontDependencies:
+    """The dependencies of the front door."""
+
+    settings: Settings
+    limiter: MakeLimiter
+    routes: Sequence[FrontRoute]
+    metrics: Metrics
+    draining: Callable[[], bool] = lambda: False  # True while the process is stopping
+
+
+def build_front_door(parts: FrontDependencies) -> ASGIApp:
+    """Return the front door as an ASGI application; raise ValueError for a path that it cannot have."""
+    settings = parts.settings
+    refusals = parts.limiter("front-door-refused", settings[RATE_LIMIT_PER_IP])
+    served: list[Route] = [Route(path, _Health(parts.draining), methods=["GET"]) for path in EXEMPT_PATHS]
+    served += [_route(route, refusals) for route in _ordered(parts.routes)]
+    guarded: ASGIApp = _Dispatcher(served)
+    if settings.https_enforced:
+        guarded = HttpsOnly(guarded)
+    if is_loopback(settings[FRONT_DOOR_HOST]):
+        guarded = LocalHosts(guarded, settings[ALLOWED_HOSTS])
+
+    def count(scope: Scope, status: int) -> None:
+        parts.metrics.count_request(scope.get("tocsin.route", "other"), status)
+
+    return RequestScope(guarded, settings[TRUSTED_PROXIES], count)
+
+
+def _ordered(routes: Sequence[FrontRoute]) -> list[FrontRoute]:
+    """Return routes below reserved segments first, then those whose first segment is a parameter."""
+    first = {route.path: route.path.split("/")[1] for route in routes}
+    if unknown := sorted({word for word in first.values() if word not in RESERVED and not word.startswith("{")}):
+        raise ValueError(f"not reserved on the front door (features/front_door.py): {', '.join(unknown)}")
+    return sorted(routes, key=lambda route: first[route.path].startswith("{"))
+
+
+def _route(route: FrontRoute, refusals: Limiter) -> Route:
+    endpoint = _Endpoint(route.path, route.handler, refusals)
+    return Route(route.path, endpoint, methods=list(route.methods))
+
+
+class _Dispatcher:
+    """Passes a request to the first route that matches."""
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._routes = routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        first = scope["path"].split("/", 2)[1] if scope["path"].startswith("/") else ""
+        other_methods: set[str] = set()
+        for route in self._routes:
+            if first in RESERVED and route.path.startswith("/{"):
+                continue
+            match, found = route.matches(scope)
+            if match is Match.FULL:
+                scope.update(found)
+                await route.handle(scope, receive, send)
+                return
+            if match is Match.PARTIAL:
+                other_methods |= route.methods or set()
+        if other_methods:
+            raise not_allowed(other_methods - {"HEAD"})
+        raise HttpProblemError("not-found", "The front door has no such path.")
+
+
+class _Endpoint:
+    """One route: builds the request of its handler, and sends the response."""
+
+    def __init__(self, path: str, handler: FrontHandler, refusals: Limiter) -> None:
+        self._path = path
+        self._handler = handler
+        self._refusals = refusals
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["tocsin.route"] = self._path
+        try:
+            found = await self._handler(_request(scope, receive))
+        except StoreUnavailableError as error:
+            log.warning("a request to the front door was refused", extra={"route": self._path, "reason": str(error)})
+            found = _UNAVAILABLE
+        if found.status in _REFUSALS and not await _take(self._refusals, bucket_key(scope["tocsin.client"])):
+            found = _LIMITED
+        headers = {"Cache-Control": "no-store", **found.headers}
+        response = Response(found.body, found.status, headers, found.media_type)
+        await response(scope, receive, send)
+
+
+class _Health:
+    """GET /health: whether the listener answers."""
+
+    def __init__(self, draining: Callable[[], bool]) -> None:
+        self._draining = draining
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["tocsin.route"] = scope["path"]
+        stops = self._draining()
+        document = {"status": "draining" if stops else "ok", "version": __version__}
+        await JsonResponse(document, 503 if stops else 200)(scope, receive, send)
+
+
+def _request(scope: Scope, receive: Receive) -> FrontRequest:
+    return FrontRequest(
+        method=scope["method"],
+        path=scope["path_params"],
+        query=_query(scope),
+        headers={name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]},
+        client=scope["tocsin.client"],
+        request_id=scope["tocsin.request_id"],
+        chunks=lambda: _chunks(receive),
+    )
+
+
+def _query(scope: Scope) -> Mapping[str, str]:
+    return dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+
+
+async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
+    """Yield the body; stop after `MAX_DISCARDED_BYTES`, or where the connection ends."""
+    size = 0
+    while size <= MAX_DISCARDED_BYTES:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        yield chunk
+        if not message.get("more_body", False):
+            return
+
+
+async def _take(limiter: Limiter, key: str) -> bool:
+    if isinstance(limiter, RateLimiter):
+        return limiter.take(key)
+    return await limiter.take(key) is not None
