@@ -42,7 +42,7 @@ MSG_DISMISS = AuditAction("msg.dismiss", "A failed delivery was dismissed by a p
 MSG_WITHDRAW = AuditAction(
     "msg.withdraw",
     "The message of a key was withdrawn, or could not be.",
-    (CHANNEL, TARGET, OK, AuditField("key", "key of the message")),
+    (CHANNEL, TARGET, OK, AuditField("message_key", "key of the message")),
     (ATTEMPTS, DURATION_MS, ERROR_CLASS, DELIVERY),
 )
 MSG_CANCEL = AuditAction("msg.cancel", "A waiting delivery was cancelled.", (DELIVERY, CHANNEL, TARGET))

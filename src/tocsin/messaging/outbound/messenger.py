@@ -147,7 +147,7 @@ class Messenger:
             [receipt] = receipts
             outcome, comment = outcome_of(receipt)
             detail = f"{'withdrawn' if receipt.result.ok else outcome} on {receipt.result.channel}{comment}"
-            self._record(MSG_WITHDRAW, detail, caller, {**facts_of(receipt), "key": truncate(key, SHOWN)})
+            self._record(MSG_WITHDRAW, detail, caller, {**facts_of(receipt), "message_key": truncate(key, SHOWN)})
 
         try:
             new = self._outbox.prepare_withdrawal(channel, target, key, caller.source)
