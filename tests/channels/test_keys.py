@@ -11,6 +11,7 @@ from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.contract import KeyedMessage, MessageOperation, OutboundAdapter, Outgoing, Receipt
 from tocsin.channels.email import EmailAdapter
 from tocsin.channels.guildchat import GuildchatAdapter
+from tocsin.channels.model import MessageThread
 from tocsin.channels.teamchat import TeamchatAdapter
 from tocsin.core.http.direct import DirectTransport
 from tocsin.testing import build_adapter
@@ -133,3 +134,30 @@ async def test_mails_with_one_key_are_a_thread_with_one_subject():
 
 def said_by_mail(text: str, **content: Any) -> Outgoing:
     return Outgoing("ops@example.org", text, "d1", content={"key": "disk", **content}, keyed=KeyedMessage("disk"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        ("teamchat", lambda body, ref: body["thread_ts"] == ref["ts"]),
+        ("botchat", lambda body, ref: body["reply_parameters"]["message_id"] == int(ref["id"])),
+        ("guildchat", lambda body, ref: body["message_reference"]["message_id"] == ref["id"]),
+    ],
+)
+async def test_a_later_message_of_a_thread_is_below_the_first(kind: str, shown: Any):
+    async with opened(kind) as (town, adapter):
+        first = await good(adapter, Outgoing(KINDS[kind][1], "one", thread=MessageThread("alerts")))
+        await good(adapter, Outgoing(KINDS[kind][1], "two", thread=MessageThread("alerts", first.ref)))
+        body: Any = town.recorder.of(kind)[-1].body
+    assert shown(body, first.ref)
+
+
+async def test_mails_of_one_thread_have_one_subject_and_refer_to_the_first():
+    async with open_standins() as town:
+        adapter = build_adapter(EmailAdapter, town.environment(), http=DirectTransport())
+        title = {"title": "Backup"}
+        first = await good(adapter, Outgoing("ops@example.org", "a", content=title, thread=MessageThread("alerts")))
+        later = MessageThread("alerts", first.ref)
+        await good(adapter, Outgoing("ops@example.org", "b", content={"title": "Disk"}, thread=later))
+        one, two = town.recorder.of("email")
+    assert (two.headers["References"], two.subject) == (one.headers["Message-ID"], "Backup")

@@ -24,7 +24,7 @@ FIELDS = [
     "id", "channel", "target", "message", "source", "status", "policy", "attempts", "next_attempt_at", "not_before",
     "expires_at", "idempotency_key", "parts_sent", "parts_total", "provider_id", "error", "error_class", "created_at",
     "finished_at", "duration_ms", "dismissed",
-    "key", "operation", "revision", "note", "content",
+    "key", "operation", "revision", "note", "thread", "content",
 ]  # fmt: skip
 STATES = ["queued", "sending", "retry_wait", "sent", "dead", "uncertain", "cancelled", "expired", "superseded"]
 # Nothing of the tests' machine: a Redis at the usual address is somebody else's.

@@ -34,6 +34,7 @@ class Chat:
     messages: dict[str, str] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     script: list[BaseException | asyncio.Event | None] = field(default_factory=list)
+    threads: list[Mapping[str, str]] = field(default_factory=list)  # what each post was a reply to
     editable: bool = True
     repeats: dict[str, str] | None = None  # the IDs by key, if it recognises repeats
 
@@ -49,6 +50,7 @@ class Chat:
                 return "bell"
 
             async def deliver(self, part: Part) -> str | Sent:
+                chat.threads.append(part.thread.ref if part.thread else {})
                 return await chat.post(part.text, part.key)
 
             async def edit(self, part: Part, ref: Mapping[str, str]) -> str | Sent:
@@ -360,3 +362,33 @@ async def test_the_reference_is_kept_for_thirty_days_though_other_deliveries_are
     await world.store.prune(world.clock.now())
     assert await world.store.latest("bell", "door", "disk") is None
     assert first.status is DeliveryStatus.SENT
+
+
+# --- threads and times to live
+
+
+def in_thread(text: str, thread: str = "alerts", **content: Any) -> NewDelivery:
+    content = {"thread": thread, **content}
+    new = NewDelivery("bell", "door", text, "test", extra={"content": content}, thread=thread)
+    return replace(new, key=content.get("key", ""))
+
+
+async def test_later_messages_of_a_thread_are_sent_with_its_first_one(world: World, chat: Chat):
+    start(world, chat)
+    await send(world, in_thread("one"), in_thread("two"), in_thread("else", "other"), in_thread("three"))
+    assert [each.get("id", "") for each in chat.threads] == ["", "m1", "", "m1"]
+
+
+async def test_the_first_message_of_a_thread_is_kept_for_thirty_days(world: World, chat: Chat):
+    start(world, chat)
+    first, *_ = await send(world, in_thread("one"), in_thread("two"))
+    await world.store.prune(world.clock.now() + 1)
+    root = await world.store.thread_root("bell", "door", "alerts")
+    assert (root.id, await world.counts()) == (first.id, {"sent": 1})
+
+
+async def test_a_message_may_have_a_key_and_a_thread(world: World, chat: Chat):
+    start(world, chat)
+    await send(world, in_thread("one"), in_thread("firing", key="disk"), in_thread("resolved", key="disk"))
+    assert chat.calls == ["post one", "post firing", "edit resolved"]
+    assert [each.get("id", "") for each in chat.threads] == ["", "m1"]

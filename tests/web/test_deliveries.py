@@ -21,7 +21,7 @@ FIELDS = [
     "id", "channel", "target", "message", "source", "status", "policy", "attempts", "next_attempt_at", "not_before",
     "expires_at", "idempotency_key", "parts_sent", "parts_total", "provider_id", "error", "error_class", "created_at",
     "finished_at", "duration_ms", "dismissed",
-    "key", "operation", "revision", "note", "content",
+    "key", "operation", "revision", "note", "thread", "content",
 ]  # fmt: skip
 UNKNOWN = "019a0f5c-4b1e-7c3a-9f10-2b8d7c6e5f40"
 

@@ -162,3 +162,20 @@ async def test_a_withdrawal_can_be_queued(gateway: Gateway):
     assert answer.status == 202
     shown = (await gateway.client.get(f"/deliveries/{answer.json()['id']}")).json()
     assert (shown["operation"], shown["key"], shown["status"]) == ("withdraw", "disk", "queued")
+
+
+# --- threads and times to live
+
+
+async def test_a_second_message_of_a_thread_is_posted_below_the_first(gateway: Gateway):
+    gateway.transport.script = [EDITED, EDITED]
+    for _ in range(2):
+        assert (await gateway.client.send(GOOD | {"thread": "alerts"})).status == 200
+    first, second = wire(gateway)
+    assert ("thread_ts" in first, second["thread_ts"]) == (False, "1503435956.000247")
+
+
+async def test_a_queued_message_expires_after_its_time_to_live(gateway: Gateway):
+    answer = await gateway.client.send(GOOD | {"ttl": 60}, ASYNC)
+    delivery = await gateway.app.outbox.get(answer.json()["id"])
+    assert delivery.expires_at == gateway.clock.now() + 60

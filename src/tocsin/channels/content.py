@@ -78,6 +78,16 @@ class Content:
         Written(TextType(True, 64, r"[A-Za-z0-9._:-]*", "not a key: use 1 to 64 letters, digits, '.', '_', ':', '-'")),
         "A later message with the same key to the same target edits this one.",
     ] = ""
+    thread: Annotated[
+        str,
+        Written(TextType(True, 64, r"[A-Za-z0-9._:-]*", "not a thread: use letters, digits, '.', '_', ':' and '-'")),
+        "Messages with the same thread to the same target are grouped below the first one.",
+    ] = ""
+    ttl: Annotated[
+        int,
+        Written(IntegerType(0, 30 * 86_400)),
+        "Seconds after which a queued message is not sent any more; 0: never.",
+    ] = 0
     if_gone: Annotated[
         Literal["post", "drop"],
         Written(ChoiceType(("post", "drop"))),
@@ -91,8 +101,8 @@ class Content:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing of it is shown: it is only a key."""
-        return not set(self.used()) - _ABOUT_KEY
+        """Whether nothing of it is shown in the message itself."""
+        return not set(self.used()) - _NOT_SHOWN
 
     @property
     def quiet(self) -> bool:
@@ -113,7 +123,7 @@ class Content:
         return found
 
 
-_ABOUT_KEY = frozenset({"key", "if_gone", "unable"})
+_NOT_SHOWN = frozenset({"key", "thread", "ttl", "if_gone", "unable"})
 CONTENT = record_type(Content, "MessageContent")
 
 

@@ -257,7 +257,7 @@ class OutboundAdapter(ABC):
         for number, (text, markup) in enumerate(parts[progress.sent :], start=progress.sent):
             key = f"{outgoing.key}:{number}" if outgoing.key else _fresh_key()
             first, last = not number, number == total - 1
-            part = Part(target, text, key, mode, markup, extra, first, last, content, keyed)
+            part = Part(target, text, key, mode, markup, extra, first, last, content, keyed, outgoing.thread)
             self._note(await self._deliver_with_retry(part, progress), progress)
             progress.sent += 1
             progress.departure = None
@@ -266,7 +266,9 @@ class OutboundAdapter(ABC):
 
     def _note(self, sent: str | Sent, progress: Progress) -> None:
         if isinstance(sent, Sent):
-            progress.ref, sent = sent.ref or progress.ref, sent.note
+            if sent.ref and not progress.sent:
+                progress.ref = sent.ref
+            sent = sent.note
         # A provider's answer may repeat the request, token included.
         progress.note = progress.note or self._redact(safe_str(sent))
 
@@ -275,7 +277,7 @@ class OutboundAdapter(ABC):
         keyed = part.keyed
         if keyed is None or keyed.operation is not MessageOperation.EDIT:
             return await self._call_with_retry(lambda: self.deliver(part), progress)
-        progress.ref = keyed.ref
+        progress.ref = keyed.ref  # kept if the edit fails
         try:
             return await self._call_with_retry(lambda: self.edit(part, keyed.ref), progress)
         except MessageGoneError as gone:

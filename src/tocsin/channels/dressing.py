@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Any, final
 
 from tocsin.channels.content import Content, read_content, with_lines
 from tocsin.channels.contract import visible, within_limit
-from tocsin.channels.model import COMMONMARK, IGNORED, PLAIN, REFUSED, Ability, Outgoing, Part, Shown, Support, degraded
+from tocsin.channels.model import (
+    COMMONMARK,
+    IGNORED,
+    PLAIN,
+    REFUSED,
+    Ability,
+    Outgoing,
+    Part,
+    Shown,
+    Support,
+    degraded,
+    native,
+)
 from tocsin.core.errors import ChannelError
 from tocsin.core.text.markup import literal, render
 from tocsin.core.text.strings import split
@@ -27,6 +39,8 @@ BASE_ABILITIES: Mapping[str, Ability] = {
     "mention": IGNORED,
     "silent": IGNORED,
     "key": degraded("a later message with it is a new one"),
+    "thread": IGNORED,
+    "ttl": native(),
     "if_gone": IGNORED,
     "unable": IGNORED,
     "withdraw": REFUSED,
@@ -121,8 +135,8 @@ class Dressing:
     def _fields(self, content: Content) -> Iterator[FieldPlan]:
         for name in content.used():
             ability = self.ability(name)
-            if name in {"if_gone", "unable"}:
-                continue  # it says what a key does
+            if name in {"if_gone", "unable", "ttl"}:
+                continue  # they say what the queue does
             if name == "mention" and ability.support is not Support.IGNORED:
                 lacking = [each for each in content.mention if self.mention(each) is None]
                 if lacking:

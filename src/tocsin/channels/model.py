@@ -83,6 +83,14 @@ class KeyedMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageThread:
+    """The thread of a message; `ref` is that of its first message, empty for the first one."""
+
+    name: str
+    ref: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Outgoing:
     """One message to one target, as requested by the caller."""
 
@@ -97,6 +105,7 @@ class Outgoing:
     # Title, urgency, link, buttons and mentions, by the names of docs/messages.md, as in JSON.
     content: Mapping[str, Any] = field(default_factory=dict)
     keyed: KeyedMessage | None = None  # for a message with a key
+    thread: MessageThread | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +122,7 @@ class Part:
     last: bool = True
     content: "Content | None" = None  # of the whole message: its title belongs to the first part, buttons to the last
     keyed: KeyedMessage | None = None  # for a message with a key, which has only one part
+    thread: MessageThread | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +137,7 @@ class Receipt:
     failure: RemoteError | None = None
     delivery: str = ""  # the ID of its record, if there is one
     provider_id: str = ""  # of the first part; the result's note also says how many parts there are
-    ref: Mapping[str, str] = field(default_factory=dict)  # of a message with a key, to change it later
+    ref: Mapping[str, str] = field(default_factory=dict)  # to change the message later, or to reply to it
 
 
 @dataclass(frozen=True, slots=True)

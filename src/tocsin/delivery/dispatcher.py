@@ -20,7 +20,7 @@ from tocsin.core.ids import new_id
 from tocsin.core.service import BACK_OFF_S, ServiceLoop
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import SHARE
-from tocsin.delivery.keyed import KeyedReceipt, choose_operation, transmit_keyed
+from tocsin.delivery.keyed import KeyedReceipt, choose_operation, encode_ref, thread_of, transmit_keyed
 from tocsin.delivery.model import (
     HEARTBEAT_S,
     AttemptOutcome,
@@ -194,6 +194,9 @@ class Dispatcher:
             delivery.content,
         )
         adapter = self._registry.adapter(delivery.channel)
+        if delivery.thread:
+            root = await self._store.thread_root(delivery.channel, delivery.target, delivery.thread)
+            outgoing = replace(outgoing, thread=thread_of(delivery.thread, root))
         try:
             if delivery.key:
                 return await self._send_keyed(sending, outgoing, adapter)
@@ -264,7 +267,8 @@ class Dispatcher:
         failure = receipt.failure
         repeats = self._rules[sending.delivery.channel].recognises_repeats
         if failure is None:
-            outcome = AttemptOutcome(DeliveryStatus.SENT, provider_id=receipt.provider_id)
+            ref = encode_ref(receipt) if sending.delivery.thread else ""
+            outcome = AttemptOutcome(DeliveryStatus.SENT, provider_id=receipt.provider_id, ref=ref)
             if keyed := sending.keyed:
                 outcome = replace(
                     outcome,

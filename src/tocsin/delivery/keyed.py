@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from tocsin.channels.contract import OutboundAdapter, Outgoing, Receipt, SendResult
-from tocsin.channels.model import KeyedMessage, MessageOperation, Support
+from tocsin.channels.model import KeyedMessage, MessageOperation, MessageThread, Support
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.delivery.model import Delivery, DeliveryStatus, Policy
 
@@ -27,7 +27,17 @@ class KeyedReceipt:
     @property
     def ref(self) -> str:
         """The reference to the message, as it is stored."""
-        return json.dumps(dict(self.receipt.ref)) if self.receipt.ref else ""
+        return encode_ref(self.receipt)
+
+
+def encode_ref(receipt: Receipt) -> str:
+    """Return the reference of a sent message as a delivery stores it; empty if there is none."""
+    return json.dumps(dict(receipt.ref)) if receipt.ref else ""
+
+
+def thread_of(name: str, root: Delivery | None) -> MessageThread | None:
+    """Return the thread of a message; `None` if it has none."""
+    return MessageThread(name, json.loads(root.ref) if root and root.ref else {}) if name else None
 
 
 def choose_operation(delivery: Delivery, last: Delivery | None, adapter: OutboundAdapter) -> MessageOperation:

@@ -126,6 +126,7 @@ class NewDelivery:
     idempotency_key: str | None = None  # a known key returns the existing delivery
     extra: Mapping[str, Any] = field(default_factory=dict)  # specific to the channel, representable as JSON
     key: str = ""  # of the message that it sends, edits or withdraws
+    thread: str = ""
     operation: MessageOperation = MessageOperation.SEND  # EDIT is chosen when it is sent
 
     @property
@@ -134,8 +135,9 @@ class NewDelivery:
         return self.extra.get(CONTENT) or {}
 
     def with_terms(self, not_before: float | None, expires_at: float | None, key: str | None) -> "NewDelivery":
-        """Return the same message with its schedule and its key."""
-        return replace(self, not_before=not_before, expires_at=expires_at, idempotency_key=key)
+        """Return the same message with its schedule and its key; without `expires_at`, its own is kept."""
+        until = self.expires_at if expires_at is None else expires_at
+        return replace(self, not_before=not_before, expires_at=until, idempotency_key=key)
 
     def accepted(self, now: float) -> "Delivery":
         """Return the record of this message when it is queued: with a new ID, and text that a store can represent."""
@@ -154,6 +156,7 @@ class NewDelivery:
             idempotency_key=None if self.idempotency_key is None else storable(self.idempotency_key),
             extra=self.extra,
             key=self.key,
+            thread=self.thread,
             operation=self.operation,
         )
 
@@ -190,10 +193,11 @@ class Delivery:
     operation: Annotated[MessageOperation, "What it does, or did, with its message."] = MessageOperation.SEND
     revision: Annotated[int, "1 for the first message with the key; each edit adds 1."] = 0
     note: Annotated[str, "What the provider answered, and what became of an edit."] = ""
-    ref: Private[str] = ""  # JSON of what the channel needs to change the message
+    ref: Private[str] = ""  # JSON of what the channel needs to change the message, or to reply to it
+    thread: Annotated[str, "Groups messages to one target below the first one."] = ""
 
     @property
-    @after("note")
+    @after("thread")
     def content(self) -> Mapping[str, Any]:
         """Title, priority and the other fields of the message; empty for a plain text."""
         return self.extra.get(CONTENT) or {}

@@ -138,6 +138,10 @@ class DeliveryStore(Protocol):
         """Return the last delivery of a message's key that was sent, or may have been; kept for `KEYS_KEPT_S`."""
         ...
 
+    async def thread_root(self, channel: str, target: str, thread: str) -> Delivery | None:
+        """Return the first delivery of a thread that was sent and can be replied to; kept for `KEYS_KEPT_S`."""
+        ...
+
     async def begin_change(self, worker: str, id: str, operation: MessageOperation) -> bool:
         """Record that an edit or a withdrawal begins, which is repeated if its worker dies.
 

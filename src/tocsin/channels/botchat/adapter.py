@@ -77,6 +77,7 @@ class BotchatAdapter(OutboundAdapter):
             "mention": native(),
             "silent": native(),
             "key": native("edits; up to 4,000 UTF-16 units"),
+            "thread": native("replies to the first message"),
             "withdraw": native("within 48 hours; later its text is removed"),
         },
         edit_length=4_000,
@@ -177,6 +178,8 @@ class BotchatAdapter(OutboundAdapter):
         )
         if part.extra:
             draft.take_extras(part)
+        if part.thread and (root := part.thread.ref.get("id")):
+            draft.reply_to = draft.reply_to or int(root)
         if part.content:
             self.dresser.dress(draft, part, part.content)
         return draft

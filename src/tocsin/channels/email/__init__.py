@@ -114,6 +114,7 @@ class EmailAdapter(OutboundAdapter):
             "type": degraded("a coloured bar in the HTML part"),
             "click": degraded("a line; a link in the HTML part"),
             "actions": degraded("lines; links in the HTML part"),
+            "thread": native("a thread with the subject of its first mail"),
             "key": degraded("a later mail with it is a new one in the same thread"),
         },
         send_timeout_s=15.0,
@@ -142,15 +143,21 @@ class EmailAdapter(OutboundAdapter):
     async def deliver(self, part: Part) -> Sent:
         """Hand the mail to the server; the note is the Message-ID, the same for every attempt.
 
-        Mails with one key are a thread: the ID of the first is made from the key, and later ones refer to it.
+        Mails with one key or one thread belong together: the ID of the first is made from its name, and later ones are
+        replies to it.
         """
         recipient, content, keyed = read_address(part.target), part.content, part.keyed
         title, markdown = content.title if content else "", part.parse_mode == COMMONMARK
         message_id, thread = self._message_id(part.key, part.target), None
-        if keyed:
-            root = self._message_id(f"key {keyed.key}", part.target)
-            subject = keyed.ref.get("subject") or subject_of(part.text, markdown=markdown, title=title)
-            message_id, thread = (message_id, MailThread(root, subject)) if keyed.follows else (root, None)
+        subject = ""
+        if keyed or part.thread:
+            name = f"thread {part.thread.name}" if part.thread else f"key {keyed.key if keyed else ''}"
+            root, first = (
+                self._message_id(name, part.target),
+                part.thread.ref if part.thread else keyed.ref if keyed else {},
+            )
+            subject = first.get("subject") or subject_of(part.text, markdown=markdown, title=title)
+            message_id, thread = (message_id, MailThread(root, subject)) if first else (root, None)
         try:
             mail = compose(
                 part.text,
@@ -166,7 +173,7 @@ class EmailAdapter(OutboundAdapter):
             raise ChannelError(f"the message cannot be converted to an email: {error}") from None
         async with self._logged_in(self.spec.send_timeout_s) as session:
             await session.submit(self._sender.address, recipient.address, mail)
-        return Sent(f"message-id={message_id}", {"subject": subject} if keyed else {})
+        return Sent(f"message-id={message_id}", {"subject": subject} if subject else {})
 
     def _dress(self, contents: MailContents, part: Part, thread: MailThread | None) -> None:
         if part.content:

@@ -52,6 +52,7 @@ class GuildchatAdapter(OutboundAdapter):
             "silent": native(),
             "key": native("edits; slow for messages older than an hour"),
             "withdraw": native(),
+            "thread": native("replies to the first message"),
         },
         # Two waits of 30 s and two calls of 25 s: the longest that `deliver` takes.
         send_timeout_s=120.0,
@@ -87,6 +88,8 @@ class GuildchatAdapter(OutboundAdapter):
         instead of posting a second one.
         """
         body = {**self._body(part), "nonce": nonce(part), "enforce_nonce": True}
+        if part.thread and (root := part.thread.ref.get("id")):
+            body["message_reference"] = {"message_id": root, "fail_if_not_exists": False}
         path, longest_s = f"/channels/{part.target}/messages", self.spec.retry.longest_wait_s
         sent = await repeat_once(lambda: self._api.call("POST", path, body, proof="id", longest_wait_s=longest_s))
         return Sent(f"id={sent['id']}", {"channel": part.target, "id": sent["id"]})

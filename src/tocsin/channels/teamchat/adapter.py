@@ -66,6 +66,7 @@ class TeamchatAdapter(OutboundAdapter):
             "silent": degraded("names without a mention; the product has no quiet mode"),
             "key": native("edits; up to 4,000 characters"),
             "withdraw": native(),
+            "thread": native(),
         },
         edit_length=4_000,
     )
@@ -101,8 +102,8 @@ class TeamchatAdapter(OutboundAdapter):
         """Post one part; the note is the timestamp that identifies the message."""
         channel, _, thread = part.target.partition("/")
         body = self._body(part, channel)
-        if thread:
-            body["thread_ts"] = thread
+        if root := thread or (part.thread.ref.get("ts") if part.thread else ""):
+            body["thread_ts"] = root
         return _sent(await self._api.call("chat.postMessage", body, proof="ts"), channel)
 
     async def edit(self, part: Part, ref: "Mapping[str, str]") -> Sent:

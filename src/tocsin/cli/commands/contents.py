@@ -33,6 +33,7 @@ def add_contents(parser: argparse.ArgumentParser, *, planned: bool = True) -> No
     )
     group.add_argument("--silent", action="store_true", help="deliver without a sound")
     group.add_argument("--key", metavar="KEY", help="a later message with the same key edits this one")
+    group.add_argument("--thread", metavar="NAME", help="group messages below the first one with the same thread")
     group.add_argument("--format", metavar="FORMAT", help=f"{', '.join(FORMATS)}, or a parse mode of the channel")
     if planned:
         group.add_argument("--dry-run", action="store_true", help="show what would be sent, and send nothing")
@@ -42,7 +43,7 @@ def read_contents(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Return the content that the options give, as a message takes it."""
     given: dict[str, Any] = {
         name: getattr(arguments, name)
-        for name in ("title", "type", "click", "mention", "silent", "key")
+        for name in ("title", "type", "click", "mention", "silent", "key", "thread")
         if getattr(arguments, name)
     }
     if arguments.priority:

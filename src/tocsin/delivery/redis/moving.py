@@ -55,6 +55,7 @@ class RedisDeliveries:
             *(micro(delivery.created_at), micro_or_none(delivery.not_before), micro_or_none(delivery.expires_at)),
             *(micro_or_none(due if is_open else None), micro_or_none(None if is_open else finished)),
             *(encode_constants(delivery), encode_outcome(delivery), encode_key(delivery.key)),
+            encode_key(delivery.thread),
         ]
 
     async def _members(self) -> list[bytes]:

@@ -28,7 +28,7 @@ def _seconds(raw: bytes | str) -> float:
 log = logging.getLogger(__name__)
 
 _FIXED = ("id", "channel", "target", "message", "source", "policy", "parse_mode", "created_at", "idempotency_key")
-_KNOWN = frozenset((*_FIXED, "extra", "key"))
+_KNOWN = frozenset((*_FIXED, "extra", "key", "thread"))
 # Field of the hash → field of the record, and its reader.
 _CHANGING: dict[bytes, tuple[str, Callable[[bytes], object]]] = {
     b"status": ("status", lambda raw: DeliveryStatus(raw.decode())),
@@ -57,6 +57,8 @@ def encode_constants(delivery: Delivery) -> str:
     found = {name: getattr(delivery, name) for name in _FIXED}
     if delivery.key:
         found["key"] = storable(delivery.key)
+    if delivery.thread:
+        found["thread"] = storable(delivery.thread)
     if pack_extra(delivery.extra):
         found["extra"] = dict(delivery.extra)
     return json.dumps(found)
@@ -78,7 +80,9 @@ def encode_outcome(delivery: Delivery) -> str:
     if delivery.dismissed:
         found["dismissed"] = 1
     if delivery.key:
-        found |= {"operation": str(delivery.operation), "revision": delivery.revision, "ref": delivery.ref}
+        found |= {"operation": str(delivery.operation), "revision": delivery.revision}
+    if delivery.ref:
+        found["ref"] = delivery.ref
     if delivery.note:
         found["note"] = storable(delivery.note)
     if delivery.duration_ms is not None:
@@ -95,7 +99,8 @@ def outcome_fields(outcome: AttemptOutcome) -> list[str | int]:
         *(("provider_id", storable(outcome.provider_id)) if outcome.provider_id else ()),
         *(("operation", str(outcome.operation)) if outcome.operation is not MessageOperation.SEND else ()),
         *(("note", storable(outcome.note)) if outcome.note else ()),
-        *(("revision", outcome.revision, "ref", outcome.ref) if outcome.revision else ()),
+        *(("revision", outcome.revision) if outcome.revision else ()),
+        *(("ref", outcome.ref) if outcome.ref or outcome.revision else ()),
     ]
 
 

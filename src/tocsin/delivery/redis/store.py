@@ -98,7 +98,7 @@ class RedisStore:
                 *(delivery.id, encode_key(delivery.channel), encode_key(delivery.target)),
                 *(int(delivery.policy is Policy.AT_MOST_ONCE), encode_key(delivery.idempotency_key or "")),
                 *(micro_or_none(delivery.not_before), micro_or_none(delivery.expires_at), encode_constants(delivery)),
-                *(encode_key(delivery.key), delivery.operation),
+                *(encode_key(delivery.key), delivery.operation, encode_key(delivery.thread)),
             ]
         if not args:
             return []
@@ -113,7 +113,7 @@ class RedisStore:
         args: list[Argument] = [
             *(delivery.id, encode_key(delivery.channel), encode_key(delivery.target), delivery.status, encode_key(key)),
             *(micro(delivery.created_at), micro(finished_at), encode_constants(delivery), encode_outcome(delivery)),
-            encode_key(delivery.key),
+            *(encode_key(delivery.key), encode_key(delivery.thread)),
         ]
         await self._run(scripts.RECORD, args)
 
@@ -134,6 +134,9 @@ class RedisStore:
     async def latest(self, channel: str, target: str, key: str) -> Delivery | None:
         pairs = await self._ask(scripts.LATEST, [encode_key(channel), encode_key(target), encode_key(key)])
         return to_delivery(pairs) if pairs else None
+
+    async def thread_root(self, channel: str, target: str, thread: str) -> Delivery | None:
+        return await self.latest(channel, target, f"thread/{thread}")
 
     async def begin_change(self, worker: str, id: str, operation: MessageOperation) -> bool:
         return bool((await self._run(scripts.BEGIN_CHANGE, [worker, id, operation]))[0])

@@ -98,6 +98,8 @@ ALTER TABLE deliveries ADD COLUMN operation TEXT NOT NULL DEFAULT 'send';
 ALTER TABLE deliveries ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE deliveries ADD COLUMN note TEXT NOT NULL DEFAULT '';
 ALTER TABLE deliveries ADD COLUMN ref TEXT NOT NULL DEFAULT '';
+ALTER TABLE deliveries ADD COLUMN thread TEXT NOT NULL DEFAULT '';
+CREATE INDEX deliveries_thread ON deliveries (channel, target, thread, seq) WHERE thread <> '';
 CREATE INDEX deliveries_key ON deliveries (channel, target, key, seq) WHERE key <> '';
 """
 

@@ -122,6 +122,15 @@ class SqliteStore:
         row = await self._database.read(lambda c: c.execute(sql, words).fetchone())
         return to_delivery(row) if row else None
 
+    async def thread_root(self, channel: str, target: str, thread: str) -> Delivery | None:
+        sql = (
+            "SELECT * FROM deliveries INDEXED BY deliveries_thread WHERE channel = ? AND target = ? AND thread = ?"
+            " AND thread <> '' AND status = 'sent' AND ref <> '' ORDER BY seq LIMIT 1"
+        )
+        words = [storable(channel), storable(target), storable(thread)]
+        row = await self._database.read(lambda c: c.execute(sql, words).fetchone())
+        return to_delivery(row) if row else None
+
     async def begin_change(self, worker: str, id: str, operation: MessageOperation) -> bool:
 
         def work(connection: sqlite3.Connection, _: Now) -> bool:
@@ -285,10 +294,13 @@ class SqliteStore:
             " (SELECT seq FROM deliveries d WHERE finished_at IS NOT NULL AND finished_at < ?"
             " AND NOT (key <> '' AND finished_at >= ? AND seq = (SELECT max(seq) FROM deliveries k"
             " INDEXED BY deliveries_key WHERE k.channel = d.channel AND k.target = d.target AND k.key = d.key"
-            " AND k.key <> '' AND k.status IN ('sent', 'uncertain'))) LIMIT ?)"
+            " AND k.key <> '' AND k.status IN ('sent', 'uncertain')))"
+            " AND NOT (thread <> '' AND finished_at >= ? AND seq = (SELECT min(seq) FROM deliveries r"
+            " INDEXED BY deliveries_thread WHERE r.channel = d.channel AND r.target = d.target AND r.thread = d.thread"
+            " AND r.thread <> '' AND r.status = 'sent' AND r.ref <> '')) LIMIT ?)"
         )
         forgotten, keys = 0, self._clock.now() - KEYS_KEPT_S
-        while count := await self._write(lambda c, _: c.execute(sql, [before, keys, PRUNE_BATCH]).rowcount):
+        while count := await self._write(lambda c, _: c.execute(sql, [before, keys, keys, PRUNE_BATCH]).rowcount):
             forgotten += count
         # SQLite reuses the highest number after its row was deleted.
         await self._write(lambda c, _: _forget_number(c))

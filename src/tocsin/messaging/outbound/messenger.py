@@ -345,6 +345,13 @@ class Messenger:
             refused = self._refusal_receipt(sending.channel, sending.outgoing.target, held)
             await self._record_send(sending, refused, caller)
             return
+        if sending.outgoing.content.get("thread"):
+            try:
+                sending.outgoing = await self._outbox.with_thread(adapter.spec.kind, sending.outgoing)
+            except TocsinError as error:
+                refused = self._refusal_receipt(sending.channel, sending.outgoing.target, error)
+                await self._record_send(sending, refused, caller)
+                return
         receipts: list[Receipt] = []
 
         async def transmit(outgoing: Outgoing) -> Receipt:

@@ -15,7 +15,7 @@ from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteErr
 from tocsin.core.ids import new_id
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.time.clock import Clock
-from tocsin.delivery.keyed import KeyedReceipt, Transmit, transmit_keyed
+from tocsin.delivery.keyed import KeyedReceipt, Transmit, encode_ref, thread_of, transmit_keyed
 from tocsin.delivery.model import (
     CONTENT,
     OPEN,
@@ -131,9 +131,19 @@ class Outbox:
             raise ConfigError(f"unknown policy {policy[:50]!r}", hint=f"choose from: {', '.join(Policy)}")
         chosen = Policy(policy) if policy else usual
         text, mode, extra = normalise(outgoing.text), outgoing.parse_mode, _stored_extra(outgoing, adapter)
-        key = extra.get(CONTENT, NO_CONTENT).get("key", "")
+        content = extra.get(CONTENT, NO_CONTENT)
+        ttl = content.get("ttl", 0)
         return NewDelivery(
-            adapter.spec.kind, checked, text, source, policy=chosen, parse_mode=mode, extra=extra, key=key
+            adapter.spec.kind,
+            checked,
+            text,
+            source,
+            policy=chosen,
+            parse_mode=mode,
+            expires_at=self.clock.now() + ttl if ttl else None,
+            extra=extra,
+            key=content.get("key", ""),
+            thread=content.get("thread", ""),
         )
 
     def prepare_withdrawal(self, channel: str, target: str, key: str, source: str) -> NewDelivery:
@@ -208,6 +218,12 @@ class Outbox:
                     count += 1
         return count
 
+    async def with_thread(self, kind: str, outgoing: Outgoing) -> Outgoing:
+        """Return the message with the first one of its thread; raises what the store raises."""
+        name = str(outgoing.content.get("thread", ""))
+        root = await self.store.thread_root(kind, normalise(outgoing.target), name)
+        return replace(outgoing, thread=thread_of(name, root))
+
     async def transmit_now(
         self, adapter: OutboundAdapter, outgoing: Outgoing, operation: MessageOperation, transmit: Transmit
     ) -> KeyedReceipt:
@@ -235,6 +251,8 @@ class Outbox:
         """
         try:
             finished = self._finished(outgoing, receipt, source, id)
+            if thread := outgoing.content.get("thread"):
+                finished = replace(finished, thread=thread, ref=encode_ref(receipt))
             if keyed:
                 key, revision = outgoing.content["key"], keyed.revision if receipt.result.ok else 0
                 finished = replace(

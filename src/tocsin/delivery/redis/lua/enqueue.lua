@@ -1,8 +1,8 @@
 #!lua
 -- ARGV: …, for each delivery id, channel, target, once, key, not_before, expires_at, fixed (JSON), the message's key,
--- operation.
+-- operation, thread.
 keep_time()
-local n = (#ARGV - 2) / 10
+local n = (#ARGV - 2) / 11
 
 -- Give a delivery the position and the waits of the one that waits with the same key.
 local function take_place(d)
@@ -25,7 +25,7 @@ end
 local seq = call('INCRBY', P .. 'seq', n) - n
 local answers = {}
 for i = 0, n - 1 do
-  local b = 2 + i * 10
+  local b = 2 + i * 11
   local id, channel, target, once, key = ARGV[b + 1], ARGV[b + 2], ARGV[b + 3], ARGV[b + 4], ARGV[b + 5]
   local known = nil
   if call('EXISTS', P .. 'd:' .. id) == 1 then
@@ -39,12 +39,13 @@ for i = 0, n - 1 do
     answers[i + 1] = call('HGETALL', P .. 'd:' .. known)
   else
     local d = {id = id, channel = channel, target = target, seq = seq + i, created = wall,
-      lane = channel .. ':' .. target, status = 'queued', mkey = ARGV[b + 9], operation = ARGV[b + 10],
+      lane = channel .. ':' .. target, status = 'queued', mkey = ARGV[b + 9], operation = ARGV[b + 10], thread = ARGV[b + 11],
       not_before = tonumber(ARGV[b + 6]), expires_at = tonumber(ARGV[b + 7])}
     if d.mkey ~= '' then
       take_place(d)
       set(d, 'mkey', d.mkey, 'operation', d.operation)
     end
+    if d.thread ~= '' then set(d, 'thread', d.thread) end
     set(d, 'fixed', ARGV[b + 8], 'channel', channel, 'target', target, 'seq', d.seq, 'created', wall,
       'status', d.status)
     if once == '1' then set(d, 'once', once) end

@@ -26,12 +26,18 @@ local wall = tonumber(ARGV[2])
 
 local function load(id)
   local v = call('HMGET', P .. 'd:' .. id, 'channel', 'target', 'status', 'seq', 'created', 'worker', 'attempts',
-    'failures', 'once', 'repeats', 'due', 'not_before', 'expires_at', 'mkey', 'operation')
+    'failures', 'once', 'repeats', 'due', 'not_before', 'expires_at', 'mkey', 'operation',
+    'thread')
   if not v[1] then return nil end
   return {id = id, channel = v[1], target = v[2], status = v[3], seq = v[4], created = v[5], worker = v[6],
     attempts = tonumber(v[7]) or 0, failures = tonumber(v[8]) or 0, once = v[9], repeats = v[10],
     due = tonumber(v[11]), not_before = tonumber(v[12]), expires_at = tonumber(v[13]), lane = v[1] .. ':' .. v[2],
-    mkey = v[14] or '', operation = v[15] or 'send'}
+    mkey = v[14] or '', operation = v[15] or 'send', thread = v[16] or ''}
+end
+
+-- A slash cannot occur in a key.
+local function thread_of(d)
+  return P .. 'message:' .. d.lane .. ':thread/' .. d.thread
 end
 
 local function message_of(d)
@@ -43,6 +49,8 @@ local function note_latest(d)
   if d.mkey ~= '' and (d.status == 'sent' or d.status == 'uncertain') then
     call('HSET', message_of(d), 'latest', d.id)
   end
+  local ref = d.thread ~= '' and d.status == 'sent' and call('HGET', P .. 'd:' .. d.id, 'ref')
+  if ref and ref ~= '' then call('HSETNX', thread_of(d), 'latest', d.id) end
 end
 
 -- Sorts deliveries with the same time by acceptance.

@@ -1,7 +1,7 @@
 #!lua
 -- ARGV: …, for each finished delivery id, channel, target, status, key, created, finished, fixed, changing (JSON), the
--- message's key.
-for b = 3, #ARGV, 10 do
+-- message's key, thread.
+for b = 3, #ARGV, 11 do
   local id, channel, target, status, key = ARGV[b], ARGV[b + 1], ARGV[b + 2], ARGV[b + 3], ARGV[b + 4]
   if call('EXISTS', P .. 'd:' .. id) == 0 then
     local created, finished = tonumber(ARGV[b + 5]), tonumber(ARGV[b + 6])
@@ -14,9 +14,9 @@ for b = 3, #ARGV, 10 do
       call('ZADD', P .. index, created, m)
     end
     call('ZADD', P .. 'done', finished, id)
-    if ARGV[b + 9] ~= '' then
-      d.mkey, d.status, d.lane = ARGV[b + 9], status, channel .. ':' .. target
-      set(d, 'mkey', d.mkey)
+    d.mkey, d.thread, d.status, d.lane = ARGV[b + 9], ARGV[b + 10], status, channel .. ':' .. target
+    if d.mkey ~= '' or d.thread ~= '' then
+      set(d, 'mkey', d.mkey, 'thread', d.thread)
       note_latest(d)
     end
     note(id)

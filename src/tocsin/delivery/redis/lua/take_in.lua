@@ -1,8 +1,8 @@
 #!lua
 -- ARGV: …, for each delivery id, channel, target, status, once, key, created, not_before, expires_at, time until its
--- next attempt, finished, fixed and changing (JSON), the message's key. A known delivery is not changed.
+-- next attempt, finished, fixed and changing (JSON), the message's key, thread. A known delivery is not changed.
 keep_time()
-for b = 3, #ARGV, 14 do
+for b = 3, #ARGV, 15 do
   local id, channel, target, status, once, key = unpack(ARGV, b, b + 5)
   if call('EXISTS', P .. 'd:' .. id) == 0 then
     local d = {id = id, channel = channel, target = target, lane = channel .. ':' .. target, status = status,
@@ -15,11 +15,11 @@ for b = 3, #ARGV, 14 do
       if value ~= '' then set(d, name, value) end
     end
     if once == '1' then set(d, 'once', once) end
-    d.mkey = ARGV[b + 13]
-    if d.mkey ~= '' then
-      set(d, 'mkey', d.mkey)
+    d.mkey, d.thread = ARGV[b + 13], ARGV[b + 14]
+    if d.mkey ~= '' or d.thread ~= '' then
+      set(d, 'mkey', d.mkey, 'thread', d.thread)
       note_latest(d)
-      if not finished then call('HSET', message_of(d), 'waiting', id) end
+      if d.mkey ~= '' and not finished then call('HSET', message_of(d), 'waiting', id) end
     end
     local m = member(d)
     for _, index in ipairs({'all', 'status:' .. status, 'channel:' .. channel, 'target:' .. target}) do

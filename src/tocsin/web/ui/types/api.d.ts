@@ -474,6 +474,7 @@ export interface Delivery {
   operation: MessageOperation;
   revision: number;
   note: string;
+  thread: string;
   content: Record<string, unknown>;
 }
 /** How far the messages with a run's output came; it never changes the state of the run. */
@@ -1073,6 +1074,8 @@ export interface ProfileMessage {
   mention?: string | string[];
   silent?: boolean;
   key?: string;
+  thread?: string;
+  ttl?: number;
   if_gone?: "post" | "drop";
   unable?: "post" | "skip";
   format?: string;
@@ -1381,6 +1384,8 @@ export interface SendMessage {
   mention?: string | string[];
   silent?: boolean;
   key?: string;
+  thread?: string;
+  ttl?: number;
   if_gone?: "post" | "drop";
   unable?: "post" | "skip";
   format?: string;
