@@ -86,7 +86,13 @@ async def check_subsystems(app: "App", redis: str | None) -> dict[str, Subsystem
     bus = [bus_status(redis)] if redis else []
     found["messaging"] = [messaging, *bus, *found.get("messaging", ())]
     found["audit"] = [await audit_status(app.audit), *found.get("audit", ())]
-    return {name: linked(combine(found.get(name, ())), each.page) for name, each in _known(app).items()}
+    known = _known(app)
+    checked = {name: linked(combine(found.get(name, ())), each.page) for name, each in known.items()}
+    return {name: status for name, status in checked.items() if not known[name].optional or _is_used(status)}
+
+
+def _is_used(status: SubsystemStatus) -> bool:
+    return status.status not in {SubsystemState.UNCONFIGURED, SubsystemState.DISABLED}
 
 
 def _known(app: "App") -> dict[str, Subsystem]:

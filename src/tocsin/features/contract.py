@@ -61,6 +61,7 @@ class Subsystem(NamedTuple):
     title: str
     place: int = 9999  # position among the subsystems: the lowest comes first
     page: str = ""  # its page in the dashboard, without `#/`
+    optional: bool = False  # shown only once it is in use
 
 
 class WrittenFile(NamedTuple):

@@ -71,6 +71,6 @@ FEATURE = Feature(
     audit_sources=(HEARTBEATS,),
     commands=(FeatureCommand("heartbeats", "watch over jobs that run elsewhere: list, add, show their addresses"),),
     bot_commands=(BotCommand("heartbeats", "show the heartbeats that are not up"),),
-    subsystems=(Subsystem("heartbeats", "Heartbeats", 150, "heartbeats"),),
+    subsystems=(Subsystem("heartbeats", "Heartbeats", 150, "heartbeats", optional=True),),
     live=(LiveTopic("heartbeats", "heartbeat"),),
 )
