@@ -9,8 +9,8 @@ from tests.cli.test_feature_plugins import install, with_site
 from tests.facts import mentions
 
 KINDS = [
-    "assistant_skill", "browser_profiles", "cron_job", "profiles", "rotation_policies", "skill", "ssh_hosts",
-    "triggers", "watchers", "workflow",
+    "assistant_skill", "browser_profiles", "cron_job", "heartbeats", "profiles", "rotation_policies", "skill",
+    "ssh_hosts", "triggers", "watchers", "workflow",
 ]  # fmt: skip
 FEATURE = """
 from tocsin.features.contract import Feature, WrittenFile
