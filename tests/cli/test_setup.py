@@ -41,13 +41,18 @@ def test_setup_connects_a_channel_sends_a_message_and_keeps_the_settings(reachab
         assert "invalid_auth" in answer(session, "TEAMCHAT_BOT_TOKEN: ", token)
         assert "Connected" in answer(session, "Target: ", "#nosuch")
         assert "channel_not_found" in answer(session, "Target: ", "#ops")
+        assert "Sent" in answer(session, "Did it arrive?", "n")
+        assert "/invite" in answer(session, "Target: ", "#ops")
+        answer(session, "Did it arrive?", "y")
         code, rest = session.wait()
     assert code == 0
-    assert "Sent" in rest
+    assert "Notices about failures go there from now on" in rest
+    assert 'target: "#ops"' in (reachable.data_dir / "profiles.yaml").read_text()
     assert token not in listed + rest, "a secret is not echoed"
-    assert [item.text for item in town.recorder.of("teamchat")] == ["Tocsin is connected."]
+    assert [item.text for item in town.recorder.of("teamchat")] == ["Tocsin is connected."] * 2
     env_file = reachable.data_dir / ".env"
     assert read_env_file(env_file).values["TEAMCHAT_BOT_TOKEN"] == token
+    assert read_env_file(env_file).values["NOTIFY_PROFILE"] == "notices"
     assert stat.S_IMODE(env_file.stat().st_mode) == 0o600
     assert reachable("test", "slack").code == 0
 

@@ -23,6 +23,7 @@ def make_context(app: "App") -> FeatureContext:
     return FeatureContext(
         settings=app.settings,
         data_dir=app.settings.data_dir,
+        settings_file=app.settings.own_file,
         clock=app.clock,
         audit=app.audit,
         database=app.database,

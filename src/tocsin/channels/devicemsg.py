@@ -88,6 +88,11 @@ class DevicemsgAdapter(OutboundAdapter):
         aliases=("messages", "imessage"),
         options=(PLATFORM, OSASCRIPT, PGREP, SERVICE),
         target_format="phone number such as +15551234567, email address, or exact name of a contact",
+        arrival=(
+            "Messages on this Mac is signed in and shows the message as delivered.",
+            "The number has its country code, or the address is one that the phone uses for iMessage.",
+            "The phone does not filter messages from unknown senders.",
+        ),
         max_length=20_000,  # ours: it must fit into an argument of a command
         platform="darwin",
         platform_variable=PLATFORM,

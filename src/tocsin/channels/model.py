@@ -206,6 +206,7 @@ class ChannelSpec:
     receiving: tuple[Variable[Any], ...] = ()  # settings of the inbound side; never `required`
     proof: Variable[Any] | None = None  # of `receiving`: without it every webhook call is rejected
     target_format: str = ""
+    arrival: tuple[str, ...] = ()  # what to check if an accepted message does not arrive
     max_length: int | None = None  # in units of `measure`; None is no limit
     chunk_at: int | None = None  # texts are split at this length; None is never
     measure: Measure = code_points

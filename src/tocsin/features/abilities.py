@@ -136,6 +136,10 @@ class Notices(Protocol):
         """Return the number of unread notices; 0 if no feature stores them."""
         ...
 
+    async def direct_to(self, channel: str, target: str, *, source: str) -> str:
+        """Send notices to a target, too; return the profile that it was added to. Raises TocsinError."""
+        ...
+
 
 class OperatorChats(Protocol):
     """The chats in which the bot sends messages and questions to the operator."""

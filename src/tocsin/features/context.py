@@ -150,6 +150,7 @@ class FeatureContext:
 
     settings: "Values"  # the settings of the feature and of the core, without the core's secrets
     data_dir: Path
+    settings_file: Path  # the `.env` file to which changed settings are written
     clock: "Clock"
     audit: "AuditTrail"
     database: "Database"

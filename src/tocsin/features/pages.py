@@ -56,13 +56,19 @@ class Shortcut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstStep:
-    """The first step of a new installation: done once the page's subsystem counts at least one of `count`."""
+    """A step of a new installation, in the list on Home.
+
+    `form` is a module of `ui/` whose `StepForm` the step opens, for callers with `scope`. The step is done once the
+    page's subsystem counts at least one of `count`, or the answer of `GET <state>` has `done`.
+    """
 
     title: str
     hint: str
     action: str
-    address: str
-    count: str
+    form: str
+    scope: Literal["read", "send", "run", "admin"]
+    count: str = ""
+    state: str = ""  # the path of an operation
 
 
 class SshServer(NamedTuple):

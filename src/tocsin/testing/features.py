@@ -41,6 +41,10 @@ class CollectedNotices:
         """Return the number of collected notices."""
         return len(self.collected)
 
+    async def direct_to(self, channel: str, target: str, *, source: str) -> str:  # of the interface
+        """Return the name of a profile, which is not written."""
+        return "notices"
+
 
 @dataclass(frozen=True, slots=True)
 class FeatureBench:

@@ -281,3 +281,34 @@ def test_a_wrong_option_of_an_entry_is_refused_with_its_place(write: Write, wron
     assert profiles.all() == ()
     assert profiles.problem is not None
     assert mentions(str(profiles.problem), ":2:", wrong.partition(":")[0])
+
+
+# --- targets that are added
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", 'ops:\n  - channel: email\n    target: "a@example.org"\n'),
+        ("# mine\nb: [{channel: email, target: b@c.de}]\n", None),
+        ("ops: # on call\n- channel: email\n  target: b@c.de # Ben\n", None),
+        ("ops:\n    # Ben\n    -   target: b@c.de\n        channel: email\n", None),
+    ],
+)
+def test_an_added_target_leaves_the_rest_of_the_file_as_it_is(write: Write, before: str, after: str | None):
+    profiles = write(before)
+    profiles.add("ops", "email", "a@example.org")
+    text = profiles.path.read_text()
+    assert after is None or text == after
+    assert all(line in text for line in before.splitlines())
+    assert ("email", "a@example.org") in {(each.channel, each.target) for each in profiles.get("ops").entries}
+    profiles.add("ops", "email", "a@example.org")
+    assert profiles.path.read_text() == text, "it is not added twice"
+
+
+def test_a_profile_of_another_form_is_not_edited_and_the_line_to_add_is_named(write: Write):
+    profiles = write("ops: [{channel: email, target: b@c.de}]\n")
+    with pytest.raises(ConfigError, match="cannot add a target to the profile ops") as refused:
+        profiles.add("ops", "email", "a@example.org")
+    assert '{channel: email, target: "a@example.org"}' in refused.value.hint
+    assert profiles.path.read_text() == "ops: [{channel: email, target: b@c.de}]\n"

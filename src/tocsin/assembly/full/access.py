@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from tocsin.web.access.account import DashboardAccount
+from tocsin.web.access.first_steps import FirstStepMarks
 from tocsin.web.access.layers import Authentication
 from tocsin.web.access.links import SignInLinks
 from tocsin.web.access.passwords import PasswordChecks
@@ -27,6 +28,7 @@ def open_sign_ins(app: "App") -> SignIns:
         DashboardAccount(app.settings, app.database, PasswordChecks(), throttle),
         LoginSessions(app.database, app.clock),
         SignInLinks(app.database, app.clock),
+        FirstStepMarks(app.database),
         app.audit,
         app.clock.monotonic,
     )

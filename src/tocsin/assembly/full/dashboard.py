@@ -29,10 +29,12 @@ from tocsin.providers.files.speech import Speech
 from tocsin.rest.callers import DASHBOARD
 from tocsin.scheduling.zones import default_zone
 from tocsin.status.model import StatusReport
+from tocsin.web.access.first_steps import FirstStepMarks
 from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard, build_document
 from tocsin.web.dashboard.operations.audit import audit_operations
 from tocsin.web.dashboard.operations.channel_settings import channel_settings_operations
 from tocsin.web.dashboard.operations.deliveries import delivery_operations
+from tocsin.web.dashboard.operations.first_steps import first_steps_operations
 from tocsin.web.dashboard.operations.health import HealthReports, health_operations
 from tocsin.web.dashboard.operations.login import login_operations
 from tocsin.web.dashboard.operations.messaging import MessagingDependencies, last_tests, messaging_operations
@@ -101,6 +103,7 @@ def _parts(
             _health(app, draining, metrics),
             *_core_operations(app, live),
             login_operations(sign_ins),
+            first_steps_operations(app.settings, sign_ins, FirstStepMarks(app.database), app.audit),
             *app.features.dashboard_routes(),
         ],
         pages=ui_routes(app.installed.features),

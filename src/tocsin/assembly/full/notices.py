@@ -17,7 +17,7 @@ from tocsin.core.config.variables import AUDIT_KEEP_DAYS
 from tocsin.core.errors import TocsinError
 from tocsin.core.service import ServiceLoop
 from tocsin.delivery.model import DeliveryStatus
-from tocsin.features.context import Notice, NoticeLevel
+from tocsin.features.context import AbilityMissingError, Notice, NoticeLevel
 from tocsin.messaging.outbound.audit_actions import MSG_SEND
 from tocsin.messaging.outbound.audit_anchor import retention_start
 
@@ -55,6 +55,10 @@ class CoreNotices:
             self._check_at = self._app.clock.monotonic() + CHECK_EVERY_S
             await self.check_audit_log()
         return STEP_S
+
+    async def direct_to(self, channel: str, target: str, *, source: str) -> str:
+        """Raise AbilityMissingError: another host forwards the notices."""
+        raise AbilityMissingError("this host does not forward notices; choose their target on the host that does")
 
     async def _tell(self) -> None:
         """Send the waiting notices, and on a host that keeps notices also those of other hosts."""

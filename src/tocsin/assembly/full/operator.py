@@ -12,7 +12,7 @@ from tocsin.core.audit.actions import NOTICES
 from tocsin.core.errors import TocsinError
 from tocsin.core.ids import new_id
 from tocsin.features.ability_records import AskedChat
-from tocsin.features.context import Notice
+from tocsin.features.context import AbilityMissingError, Notice
 from tocsin.messaging.inbound.handling import Reply
 from tocsin.messaging.outbound.caller import Caller
 
@@ -89,6 +89,10 @@ class OperatorNotices:
     async def unread_count(self) -> int:
         """Return 0: none is stored."""
         return 0
+
+    async def direct_to(self, channel: str, target: str, *, source: str) -> str:
+        """Raise AbilityMissingError: no feature forwards notices."""
+        raise AbilityMissingError("no feature of this installation forwards notices")
 
 
 class Operator:

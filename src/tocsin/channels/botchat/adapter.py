@@ -57,6 +57,11 @@ class BotchatAdapter(OutboundAdapter):
         receiving=RECEIVING,
         proof=WEBHOOK_SECRET,
         target_format="numeric chat ID (groups: negative) or @channelusername; a topic as <chat>/<thread ID>",
+        arrival=(
+            "You opened the bot in Telegram and pressed Start: a bot cannot begin a chat.",
+            "The target is your own chat ID; the ID of a group is negative, and the bot must be its member.",
+            "The chat is neither muted nor archived.",
+        ),
         max_length=4_096,  # sendMessage, after the markup is parsed
         chunk_at=4_000,
         measure=utf16_units,

@@ -107,6 +107,11 @@ class EmailAdapter(OutboundAdapter):
         secrets=(PASSWORD,),
         options=(HOST, PORT, USER, FROM, TLS, CA_FILE),
         target_format="name@example.org",
+        arrival=(
+            "The mail is not in the spam folder.",
+            "The address is spelled correctly, and no mail about a failed delivery came back to SMTP_FROM.",
+            "The mail app fetches new mail by itself and notifies you about it.",
+        ),
         retry=RetryPolicy(rate_limited=0),
         abilities={
             "title": native("the subject; cut at 200 characters"),

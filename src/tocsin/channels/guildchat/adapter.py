@@ -37,6 +37,11 @@ class GuildchatAdapter(OutboundAdapter):
         receiving=(PUBLIC_KEY,),
         proof=PUBLIC_KEY,
         target_format="channel ID of 17 to 20 digits (enable Developer Mode, right-click, Copy Channel ID)",
+        arrival=(
+            "The bot may view the channel and send messages in it.",
+            "The notification settings of the channel are All Messages: many servers notify only about mentions.",
+            "You are signed in on the phone with an account that sees the channel.",
+        ),
         max_length=MAX_CHARS,
         inbound=("webhook",),
         target_rate=Rate(5, 5.0),  # evenly, because no burst is documented and refusals count towards a ban

@@ -50,6 +50,11 @@ class TeamchatAdapter(OutboundAdapter):
         receiving=(SIGNING_SECRET, HEAR_BOTS),
         proof=SIGNING_SECRET,
         target_format="#channel, channel ID or user ID; a thread as C0123/1503435956.000247",
+        arrival=(
+            "The bot is a member of the channel: type /invite and its name there.",
+            "The target is the channel that you look at; for a direct message, your member ID, which starts with U.",
+            "The channel is not muted, and Slack notifies you about all new messages in it.",
+        ),
         max_length=40_000,
         chunk_at=CHUNK_AT.default,
         measure=escaped_code_points,

@@ -14,7 +14,7 @@ from tocsin.cli.running import with_app
 from tocsin.cli.setup.env_file import channel_pages, create_env_file
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.env_file import change_env_file
-from tocsin.core.config.variables import Variable
+from tocsin.core.config.variables import DASHBOARD_PASS, DASHBOARD_USER, Variable
 from tocsin.core.errors import ConfigError
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options
@@ -67,7 +67,9 @@ def _connect(name: str | None, path: Path, options: Options, out: Console) -> in
     out.line(f"Connected: {result.message}")
     _send_first(spec, options, out)
     command = own_command(options)
-    out.line(f"\nNext: `{command} up` starts everything, `{command} dashboard link` prints a sign-in link, and")
+    out.line(f"\nStore the sign-in of the dashboard, {DASHBOARD_USER.name} and {DASHBOARD_PASS.name} in {path}.")
+    out.line(f"`{command} cron add disk-check 'every 15m' 'df -h'` creates a first job.")
+    out.line(f"Next: `{command} up` starts everything, `{command} dashboard link` prints a sign-in link, and")
     out.line(f"`{command} setup` connects another channel.")
     return DONE
 
@@ -125,10 +127,33 @@ def _send_first(spec: ChannelSpec, options: Options, out: Console) -> None:
             return (await out.while_waiting("Sending …", call)).result
 
         result = with_app(options, out, send)
-        if result.ok:
-            out.line(f"Sent: {result.message}")
+        if not result.ok:
+            out.error(result.error, "enter another target, or nothing to skip the message")
+            continue
+        out.line(f"Sent: {result.message}")
+        if _ask("Did it arrive? (y/n) ", _read_yes, out):
+            _direct_notices(spec, target, options, out)
             return
-        out.error(result.error, "enter another target, or nothing to skip the message")
+        out.line("Check this, then send it again, or enter nothing:")
+        for each in spec.arrival:
+            out.line(f"  - {each}")
+
+
+def _read_yes(text: str) -> bool:
+    word = text.lower()
+    if word not in {"y", "yes", "n", "no"}:
+        raise ValueError("y or n")
+    return word.startswith("y")
+
+
+def _direct_notices(spec: ChannelSpec, target: str, options: Options, out: Console) -> None:
+    """Send notices to a target from now on, as the first steps of the dashboard do."""
+
+    async def direct(app: App) -> str:
+        return await app.features.abilities.notices.direct_to(spec.kind, target, source=CLI.name)
+
+    profile = with_app(options, out, direct)
+    out.line(f"Notices about failures go there from now on, by the profile {profile} in profiles.yaml.")
 
 
 def _listed(names: Iterable[str]) -> str:

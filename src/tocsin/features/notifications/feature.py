@@ -1,6 +1,6 @@
 """The declaration of the notifications feature."""
 
-from tocsin.core.audit.actions import AuditAction, AuditField
+from tocsin.core.audit.actions import CHANNEL, TARGET, AuditAction, AuditField
 from tocsin.features.contract import Feature, FeatureCommand, LiveTopic
 from tocsin.features.notifications.schema import MIGRATIONS
 from tocsin.features.notifications.settings import NOTIFY_LEVEL, NOTIFY_PROFILE, PUBLIC_URL, QUIET_HOURS
@@ -10,6 +10,7 @@ _ID = AuditField("notification", "ID of the notification")
 _LEVEL = AuditField("level", "`info`, `success`, `warning` or `error`")
 _CATEGORY = AuditField("category", "category, for example `cron` or `security`")
 _COUNT = AuditField("count", "number of occurrences within a day")
+_PROFILE = AuditField("profile", "profile to which notices go")
 _READ = AuditField("read", "number of notifications marked as read")
 
 NOTIFICATION_CREATE = AuditAction(
@@ -25,6 +26,9 @@ NOTIFICATION_READ = AuditAction(
     (_ID, _CATEGORY),
     "`notification` if it was a single one, `category` if only that category was marked",
 )
+NOTIFICATION_TARGET = AuditAction(
+    "notification.target", "A target was added to the receivers of notices.", (_PROFILE, CHANNEL, TARGET)
+)
 NOTIFICATION_DELETE = AuditAction("notification.delete", "A notification was deleted.", (_ID,))
 
 FEATURE = Feature(
@@ -34,7 +38,7 @@ FEATURE = Feature(
     page="notifications.md",
     variables=(NOTIFY_PROFILE, NOTIFY_LEVEL, QUIET_HOURS, PUBLIC_URL),
     tables={"notifications": MIGRATIONS},
-    audit_actions=(NOTIFICATION_CREATE, NOTIFICATION_READ, NOTIFICATION_DELETE),
+    audit_actions=(NOTIFICATION_CREATE, NOTIFICATION_READ, NOTIFICATION_DELETE, NOTIFICATION_TARGET),
     commands=(
         FeatureCommand(
             "notifications", "list, show, mark and delete notifications, and print them as a feed", group=RECORDS

@@ -7,9 +7,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from fastapi import Query, Request, Response
 
+from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.fields import ChoiceType, TextType
 from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
+from tocsin.core.storage.files import WriteError
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.notifications.feeds import atom_feed, feed_address, json_feed
@@ -21,6 +23,7 @@ from tocsin.features.notifications.model import (
     Notification,
     NotificationCategory,
 )
+from tocsin.features.notifications.receivers import NoticeTarget
 from tocsin.features.notifications.store import NotificationFilter
 from tocsin.rest.bodies import MOMENT, RequestBody, text
 from tocsin.rest.callers import DASHBOARD
@@ -76,6 +79,14 @@ class ReadAll(RequestBody):
 
     before: Annotated[GivenTime | None, MOMENT, "Time before which the notifications were created."] = None
     category: Annotated[CategoryWord | None, Written(ChoiceType(get_args(CategoryWord)), nullable=True)] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewNoticeTarget(RequestBody):
+    """Target to which notices are sent."""
+
+    channel: Annotated[str, Written(TextType(max_chars=100)), "Channel, or an alias."]
+    target: Annotated[str, Written(TextType(max_chars=MAX_TITLE)), "Target on the channel."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +193,33 @@ class NotificationRoutes:
         if media == ATOM:
             return Response(atom_feed(found, address, now=now), media_type=ATOM)
         return Response(json.dumps(json_feed(found, address)), media_type=JSON_FEED)
+
+    @operation("GET", "/api/notifications/target", extension=True, answer=NoticeTarget)
+    async def get_notification_target(self) -> Any:
+        """Get the target on which a person confirmed that a message arrived, and whether notices go there."""
+        return await self._opened.receivers.confirmed()
+
+    @operation(
+        "POST",
+        "/api/notifications/target",
+        scope="admin",
+        extension=True,
+        problems=("validation-failed", "not-ready"),
+        answer=NoticeTarget,
+    )
+    async def add_notification_target(self, body: NewNoticeTarget) -> Any:
+        """Add a target to the receivers of notices, once a person confirmed that a message arrived on it.
+
+        It is added to the profile of NOTIFY_PROFILE in `profiles.yaml`. If NOTIFY_PROFILE is not set, the profile
+        `notices` becomes its value, in the file of settings. Other processes send to it after a restart.
+        """
+        try:
+            return await self._opened.receivers.add(body.channel, body.target, source=DASHBOARD.name)
+        except (ConfigError, WriteError) as error:
+            raise HttpProblemError("not-ready", f"{error.sentence()}.") from None
+        except TocsinError as error:
+            issue = {"pointer": "#/target", "code": "invalid-value", "detail": error.sentence()}
+            raise HttpProblemError("validation-failed", f"{error.sentence()}.", [issue]) from None
 
     @operation("GET", "/api/notifications/{nid}", extension=True, problems=("not-found",), answer=Notification)
     async def get_notification(self, nid: str, response: Response) -> Any:

@@ -39,4 +39,13 @@ MIGRATIONS = (
     ALTER TABLE notifications ADD COLUMN run_id TEXT NOT NULL DEFAULT '';
     ALTER TABLE notifications ADD COLUMN step TEXT NOT NULL DEFAULT '';
     """,
+    # The target on which a person confirmed that a test message arrived.
+    """
+    CREATE TABLE notifications_target (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        channel TEXT NOT NULL,
+        target TEXT NOT NULL,
+        at REAL NOT NULL
+    ) STRICT;
+    """,
 )

@@ -24,6 +24,7 @@ from tocsin.features.notifications.model import (
     sanitize,
     shorten,
 )
+from tocsin.features.notifications.receivers import NoticeReceivers
 from tocsin.features.notifications.store import NotificationFilter, NotificationStore, StoredNotice
 
 log = logging.getLogger(__name__)
@@ -50,19 +51,18 @@ class Notifications:
         *,
         forward_from: NoticeLevel,
         redact: Callable[[str], str] = str,
-        is_told: Callable[[str], bool] = lambda _: False,
+        receivers: NoticeReceivers,
     ) -> None:
         """Set up the service.
 
-        `forward_from` is the lowest level that is forwarded; `redact` masks secrets in stored notices. `is_told`
-        reports whether a message to a destination reaches all receivers of notices.
+        `forward_from` is the lowest level that is forwarded; `redact` masks secrets in stored notices.
         """
         self.store = store
         self._audit = audit
         self._clock = clock
         self._forwarded = levels_from(forward_from)
         self._redact = redact
-        self._is_told = is_told
+        self._receivers = receivers
         self._wakers: list[Callable[[], None]] = []
 
     def on_stored(self, wake: Callable[[], None]) -> None:
@@ -89,7 +89,7 @@ class Notifications:
     async def create(self, notice: Notice, *, source: str = NOTICES.name) -> StoredNotice:
         """Store a notice, or count it with a duplicate of the last 24 hours; raises InvalidNoticeError."""
         check(notice)
-        forwarded = () if notice.output and self._is_told(notice.output) else self._forwarded
+        forwarded = () if notice.output and self._receivers.is_told(notice.output) else self._forwarded
         kept = await self.store.add(shorten(self._masked(notice)), self._clock.now(), forwarded=forwarded)
         if kept.merged and notice.once:
             return kept
@@ -119,6 +119,10 @@ class Notifications:
     async def unread_count(self) -> int:
         """Return the number of unread notifications."""
         return (await self.unread()).count
+
+    async def direct_to(self, channel: str, target: str, *, source: str) -> str:
+        """Send notices to a target, too; return the profile that it was added to. Raises TocsinError."""
+        return (await self._receivers.add(channel, target, source=source)).profile
 
     async def mark_read(self, id: str, *, source: str) -> Notification:
         """Mark one as read; idempotent."""

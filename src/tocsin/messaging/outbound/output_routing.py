@@ -45,6 +45,13 @@ class OutputRouter:
         """Return the channel kinds and targets of a destination; raise TocsinError if it is unknown."""
         return {(self._outbox.kind_of(each.channel), each.target) for each in self._targets(destination)}
 
+    def add_to_profile(self, name: str, channel: str, target: str) -> str:
+        """Add a target to a profile, and return its channel's kind; raises TocsinError if it would be refused."""
+        self._outbox.prepare(channel, target, "a text", "")
+        kind = self._outbox.kind_of(channel)
+        self._profiles().add(name, kind, target)
+        return kind
+
     async def queue(self, destination: str, text: str, caller: Caller, key: str) -> QueuedOutput:
         """Queue a text for each target, once per `key`.
 

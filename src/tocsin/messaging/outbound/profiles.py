@@ -4,6 +4,8 @@ The file maps each name to entries with `channel` (a kind or an alias) and `targ
 messages to that target.
 """
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +26,7 @@ from tocsin.core.reading.fields import (
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node, YamlIssue
-from tocsin.core.storage.files import WatchedFile
+from tocsin.core.storage.files import WatchedFile, write_atomically
 
 FILE_NAME = "profiles.yaml"
 
@@ -127,16 +129,15 @@ class Profiles:
         `known_kind` resolves kinds and aliases and raises UnknownChannelError; `check` is called with
         kind and target of each entry and raises TocsinError for an invalid target.
         """
+        self._path = path
         self._known_kind = known_kind
         self._check = check
-        self._file: WatchedFile[Mapping[str, Profile]] = WatchedFile(
-            path, lambda content: parse_yaml(content, path, self._read), {}
-        )
+        self._file: WatchedFile[Mapping[str, Profile]] = WatchedFile(path, self.parse, {})
 
     @property
     def path(self) -> Path:
         """The path of the file."""
-        return self._file.path
+        return self._path
 
     @property
     def problem(self) -> ConfigError | None:
@@ -160,6 +161,36 @@ class Profiles:
         names = f"profiles: {', '.join(known)}" if known else f"{self.path} contains no profiles"
         raise UnknownProfileError(f"Unknown profile: {shorten(name)}", hint=names + suggestion(name, known))
 
+    def parse(self, content: bytes) -> Mapping[str, Profile]:
+        """Return the profiles of a text by name; raises ConfigError."""
+        return parse_yaml(content, self._path, self._read)
+
+    def add(self, name: str, channel: str, target: str) -> None:
+        """Add a target to a profile, which is created if there is none; the rest of the file is kept.
+
+        A target that the profile has already is ignored. Raises ConfigError or WriteError; then nothing has changed.
+        """
+        try:
+            before = self._path.read_text("utf-8") if self._path.exists() else ""
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+            sentence = f"cannot change {self._path}: {reason}"
+            raise ConfigError(sentence, hint="check the file and its directory") from None
+        had = _targets(self.parse(before.encode()), name)
+        if (channel, target) in had:
+            return
+        after = _with_entry(before, name, channel, target)
+        try:
+            made = _targets(self.parse(after.encode()), name)
+        except ConfigError:
+            made = []
+        if made != [(channel, target), *had]:  # the text has another form than the one that is edited here
+            raise ConfigError(
+                f"cannot add a target to the profile {name} in {self._path}",
+                hint=f"add {{channel: {channel}, target: {json.dumps(target)}}} to it in an editor",
+            )
+        write_atomically(self._path, after)
+
     def place(self, entry: ProfileEntry) -> str:
         """Return the position of an entry's mistake, as a prefix of the reason; empty for a valid entry."""
         problem = entry.problem
@@ -182,3 +213,19 @@ class Profiles:
         except TocsinError as error:
             return ProfileEntry(kind, target, read.given["target"].problem(error.sentence()))
         return ProfileEntry(kind, target, options=options)
+
+
+def _targets(profiles: Mapping[str, Profile], name: str) -> list[tuple[str, str]]:
+    return [(entry.channel, entry.target) for entry in profiles[name].entries] if name in profiles else []
+
+
+def _with_entry(text: str, name: str, channel: str, target: str) -> str:
+    """Return the text of the file with one more entry: the first one of an existing profile."""
+    quoted = json.dumps(target, ensure_ascii=False)
+    head = re.search(rf"^{re.escape(name)}:[ \t]*(?:#.*)?\n(?:[ \t]*(?:#.*)?\n)*(?=([ \t]*)-[ \t])", text, re.MULTILINE)
+    if head:
+        indent = head[1]
+        entry = f"{indent}- channel: {channel}\n{indent}  target: {quoted}\n"
+        return text[: head.end()] + entry + text[head.end() :]
+    start = f"{text.rstrip()}\n\n" if text.strip() else ""
+    return f"{start}{name}:\n  - channel: {channel}\n    target: {quoted}\n"

@@ -33,4 +33,11 @@ MIGRATIONS = (
         expires_at REAL NOT NULL
     ) WITHOUT ROWID;
     """,
+    # What the list of first steps remembers, by name.
+    """
+    CREATE TABLE access_first_steps (
+        name TEXT PRIMARY KEY,
+        value TEXT NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )

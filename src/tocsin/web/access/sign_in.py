@@ -8,8 +8,9 @@ from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.config.security import is_loopback
 from tocsin.core.errors import TocsinError
-from tocsin.web.access.account import DashboardAccount, TooManyLoginsError, WrongLoginError
+from tocsin.web.access.account import DashboardAccount, LoginMissingError, TooManyLoginsError, WrongLoginError
 from tocsin.web.access.audit_actions import DASHBOARD_LOGIN, DASHBOARD_LOGIN_FAILED, DASHBOARD_LOGOUT
+from tocsin.web.access.first_steps import SIGN_IN, FirstStepMarks
 from tocsin.web.access.links import SignInLinks
 from tocsin.web.access.sessions import LoginSession, LoginSessions
 from tocsin.web.http.refusals import RefusalLog
@@ -38,18 +39,36 @@ class SignIns:
         account: DashboardAccount,
         sessions: LoginSessions,
         links: SignInLinks,
+        steps: FirstStepMarks,
         audit: AuditTrail,
         monotonic: Callable[[], float],
     ) -> None:
         self._account = account
         self._sessions = sessions
         self._links = links
+        self._steps = steps
         self._audit = audit
         self._unseen = RefusalLog(monotonic)
 
     def require_configured(self) -> None:
         """Raise LoginMissingError, with the settings to add, if there is no login."""
         self._account.require_configured()
+
+    @property
+    def user(self) -> str:
+        """The user name of the account; empty if there is none."""
+        return self._account.user
+
+    async def is_kept(self) -> bool:
+        """Return True if the present name and password were entered in the login form at least once.
+
+        Until then, only the settings contain them: a link signs in without them.
+        """
+        try:
+            self._account.require_configured()
+        except LoginMissingError:
+            return False
+        return await self._steps.get(SIGN_IN) == await self._account.credential()
 
     async def by_password(
         self, name: str, password: str, visitor: Visitor, *, remember: bool = False, replacing: str = ""
@@ -60,6 +79,7 @@ class SignIns:
         """
         with self._recorded("password", name, visitor):
             await self._account.check(name, password, visitor.address)
+        await self._steps.put(SIGN_IN, await self._account.credential())
         return await self._begin("password", visitor, remember=remember, replacing=replacing)
 
     async def by_link(self, code: str, visitor: Visitor, *, replacing: str = "") -> LoginSession:

@@ -139,7 +139,9 @@ def build_manifest(features: Sequence[Feature], pages: Sequence[FeatureUi]) -> d
         "shortcuts": [asdict(one) for page, _ in entries for one in page.shortcuts],
         "upcoming": next(({"page": page.name, "path": page.upcoming} for page, _ in entries if page.upcoming), None),
         "first_steps": [
-            {"subsystem": page.subsystem, **asdict(step)} for page, _ in entries if (step := page.first_step)
+            {"subsystem": page.subsystem, **asdict(step), "form": f"{place}/{step.form}"}
+            for page, place in entries
+            if (step := page.first_step)
         ],
         "topics": sorted({topic.topic for topic in live}),
         "events": sorted({topic.event for topic in live}),

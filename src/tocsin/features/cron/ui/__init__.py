@@ -46,7 +46,8 @@ PAGE = PageSpec(
         title="Create the first job",
         hint="Choose a command, a schedule and a destination for its output.",
         action="New job",
-        address="#/cron/new",
+        form="first",
+        scope="admin",
         count="jobs",
     ),
     tour=Tour(

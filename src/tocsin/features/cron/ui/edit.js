@@ -7,7 +7,7 @@ import { go, link } from "tocsin/lib/router.js";
 import { Form } from "tocsin/parts/form.js";
 import { PageHead } from "tocsin/parts/page_head.js";
 import { toast } from "tocsin/parts/toast.js";
-import { previewOf, SchedulePreview } from "./preview.js";
+import { drawSchedule, previewOf } from "./preview.js";
 import { CRON, EDIT_JOB } from "./strings.js";
 
 /** @typedef {import("tocsin/types/records.js").CronJob} CronJob */
@@ -20,7 +20,6 @@ const NEW = {
   jitter_seconds: 0, retry: { max_attempts: 1, delay_seconds: 60, backoff: 2, max_delay_seconds: 3600, on_exit_codes: [] }, success_exit_codes: [0],
   history_limit: 200, history_days: 30, log_max_bytes: 1_048_576, start_at: null, end_at: null, auto_disable_after: 0, tags: [],
 };
-const SCHEDULES = ["every 15m", "*/5 * * * *", "@hourly", "@daily", "0 9 * * 1-5", "30 2 * * *", "0 8 1 * *", "@weekly", "@monthly", "at start"];
 const MORE = "all_settings"; // a value of the form, not a field of a job
 
 export const page = definePage({
@@ -112,14 +111,6 @@ function fieldsOf(preview, profiles) {
     { name: MORE, label: E.more, type: "check" },
   ];
   return [...main, ...furtherFields().map((field) => ({ ...field, when: (/** @type {any} */ values) => values[MORE] && (field.when?.(values) ?? true) }))];
-}
-
-/** @param {import("tocsin/parts/field.js").ControlProps} control @param {import("./preview.js").Asking} preview */
-function drawSchedule({ id, value, set, aria }, preview) {
-  return html`<input id=${id} class="input input--mono" list=${`${id}-list`} placeholder="0 9 * * 1-5" value=${value ?? ""} autocomplete="off" spellcheck=${false} ...${aria}
-      onInput=${(/** @type {any} */ event) => set(event.currentTarget.value)} />
-    <datalist id=${`${id}-list`}>${SCHEDULES.map((one) => html`<option value=${one}></option>`)}</datalist>
-    <${SchedulePreview} asking=${preview} told=${Boolean(aria["aria-invalid"])} />`;
 }
 
 /** @returns {FieldSpec[]} */

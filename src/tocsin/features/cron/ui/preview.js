@@ -14,6 +14,7 @@ import { EDIT_JOB } from "./strings.js";
 /** @typedef {{shown: import("tocsin/lib/store.js").Signal<Preview>, ask: (record: Record<string, any>) => void}} Asking */
 
 const PAUSE_MS = 200;
+const SCHEDULES = ["every 15m", "*/5 * * * *", "@hourly", "@daily", "0 9 * * 1-5", "30 2 * * *", "0 8 1 * *", "@weekly", "@monthly", "at start"];
 
 /**
  * @param {boolean} stored  The job is there already: that its name is taken says nothing.
@@ -62,4 +63,12 @@ export function SchedulePreview({ asking, told: known }) {
         ${told.warnings.map((warning) => html`<p class="preview__note" dir="auto"><${Shape} tone="warn" />${warning}</p>`)}`
       : !wrong && html`<p class="muted">${EDIT_JOB.previewNone}</p>`}
   </div>`;
+}
+
+/** @param {import("tocsin/parts/field.js").ControlProps} control @param {Asking} preview */
+export function drawSchedule({ id, value, set, aria }, preview) {
+  return html`<input id=${id} class="input input--mono" list=${`${id}-list`} placeholder="0 9 * * 1-5" value=${value ?? ""} autocomplete="off" spellcheck=${false} ...${aria}
+      onInput=${(/** @type {any} */ event) => set(event.currentTarget.value)} />
+    <datalist id=${`${id}-list`}>${SCHEDULES.map((one) => html`<option value=${one}></option>`)}</datalist>
+    <${SchedulePreview} asking=${preview} told=${Boolean(aria["aria-invalid"])} />`;
 }

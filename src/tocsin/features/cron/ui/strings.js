@@ -181,6 +181,15 @@ export const EDIT_JOB = {
   warnings: "Warnings",
 };
 
+export const FIRST_JOB = {
+  submit: "Create the job and run it",
+  command: "Command",
+  example: "df -h",
+  /** @param {string} name */
+  created: (name) => `${name} was created. This is its first run:`,
+  close: "Close",
+};
+
 export const TIMELINE = {
   none: "No runs in the next 24 hours.",
   label: "Runs in the next 24 hours",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tocsin.features.pages import MenuGroup, PageSpec, Shortcut, Tour, TourDemo, TourStop
+from tocsin.features.pages import FirstStep, MenuGroup, PageSpec, Shortcut, Tour, TourDemo, TourStop
 
 
 def _notify(demo: TourDemo) -> Mapping[str, str]:
@@ -19,5 +19,13 @@ PAGE = PageSpec(
     badge="unread_notifications",
     header="bell:Bell",
     shortcuts=(Shortcut(label="Mark all notifications as read", icon="check", post="/api/notifications/read-all"),),
+    first_step=FirstStep(
+        title="Notify your phone",
+        hint="Send a test message to your phone. Once it arrived, notices about failures go there, too.",
+        action="Send a test message",
+        form="first",
+        scope="admin",
+        state="/api/notifications/target",
+    ),
     tour=Tour(stops=(TourStop(name="notifications", address="notifications"),), prepare=_notify),
 )

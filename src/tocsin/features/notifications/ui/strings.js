@@ -41,3 +41,25 @@ export const NOTICES = {
   /** @type {Record<string, string>} */
   levels: { info: "Info", success: "Success", warning: "Warning", error: "Error" },
 };
+
+export const FIRST_NOTICE = {
+  title: "Notify your phone",
+  needsChannel: "Connect a channel first.",
+  channel: "Channel",
+  target: "To",
+  text: "Hello from Tocsin. Notices about failures will arrive here.",
+  send: "Send a test message",
+  question: "Did it arrive?",
+  /** @param {string} target */
+  sent: (target) => `The channel accepted a message to ${target}.`,
+  yes: "Yes, it arrived",
+  no: "No",
+  again: "Send again",
+  check: "Check this, then send again:",
+  /** @param {string} label */
+  phone: (label) => `The phone allows notifications of ${label}, and no focus mode silences them.`,
+  /** @param {string} label */
+  guide: (label) => `Setting up ${label}`,
+  /** @param {string} profile */
+  kept: (profile) => `Notices go to the profile ${profile}, which contains this target.`,
+};

@@ -53,6 +53,7 @@ class ChannelSettings:
     label: str
     docs: str
     target_format: str
+    arrival: Annotated[list[str], "What to check if a message that was accepted does not arrive."]
     file: Annotated[str, "File to which changes are written."]
     items: list[ChannelSetting]
 
@@ -101,6 +102,7 @@ class ChannelSettingsRoutes:
             label=spec.label,
             docs=f"/docs/channels/{spec.kind}.html",
             target_format=spec.target_format,
+            arrival=list(spec.arrival),
             file=str(settings.own_file),
             items=[_setting(settings, variable) for variable in ordered],
         )

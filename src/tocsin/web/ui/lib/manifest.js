@@ -16,7 +16,18 @@
 /** @typedef {{label: string, page: string, key: "subject_id" | "subject_name" | "", part: string}} RunKind */
 /** @typedef {{page: string, path: string, label: string, key: string, can_run: boolean}} SearchList */
 /** @typedef {{label: string, icon: string, address: string, post: string, command: string, on_home: boolean}} Shortcut */
-/** @typedef {{subsystem: string, title: string, hint: string, action: string, address: string, count: string}} FirstStep */
+/**
+ * @typedef {object} FirstStep
+ * @property {string} subsystem
+ * @property {string} title
+ * @property {string} hint
+ * @property {string} action
+ * @property {string} form  The module whose `StepForm` the step opens.
+ * @property {string} scope  Needed for the form.
+ * @property {string} count  The step is done once the subsystem counts one of these,
+ * @property {string} state  or the answer of `GET` to this path has `done`.
+ */
+/** @typedef {{done: () => void, close: () => void}} StepFormProps  `done`: read the state again. */
 /**
  * @typedef {object} Manifest
  * @property {PageEntry[]} pages  In the order of the menu.

@@ -11,7 +11,7 @@ import { refreshNow, status, useAway } from "../lib/stream.js";
 import { Icon } from "../parts/icon.js";
 import { PageHead } from "../parts/page_head.js";
 import { Said } from "../parts/said.js";
-import { Empty } from "../parts/states.js";
+import { Empty, Failure } from "../parts/states.js";
 import { Shape, Status, toneOf } from "../parts/status.js";
 import { Strip } from "../pages/home_strip.js";
 import { Time } from "../parts/time.js";
@@ -78,14 +78,20 @@ function Attention({ items, seen }) {
     })}</ul></section>`;
 }
 
-/** The first steps are loaded only while some are left. @param {{report: StatusReport}} props */
+/** The list is loaded unless it is hidden. @param {{report: StatusReport}} props */
 function Steps({ report }) {
-  const [part, setPart] = useState(/** @type {{part: unknown} | null} */ (null));
-  const fresh = report.subsystems.messaging?.status === "unconfigured" || MANIFEST.first_steps.some((step) => report.subsystems[step.subsystem]?.counts[step.count] === 0);
-  useEffect(() => {
-    if (fresh) void import("../pages/home_steps.js").then((module) => setPart({ part: module.FirstSteps }));
-  }, [fresh]);
-  return part && html`<${part.part} report=${report} />`;
+  const [part, setPart] = useState(/** @type {{view?: unknown, state?: unknown, error?: unknown}} */ ({}));
+  const read = async () => {
+    try {
+      const state = await api.get("/api/settings/first-steps");
+      setPart(state.dismissed ? {} : { state, view: (await import("../pages/home_steps.js")).FirstSteps });
+    } catch (error) {
+      setPart({ error });
+    }
+  };
+  useEffect(() => void read(), []);
+  if (part.error) return html`<section class="panel" aria-label=${HOME.firstSteps}><${Failure} error=${part.error} retry=${read} compact /></section>`;
+  return part.view && html`<${part.view} report=${report} state=${part.state} />`;
 }
 
 /** @param {{subsystems: StatusReport["subsystems"]}} props */

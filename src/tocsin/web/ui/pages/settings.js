@@ -3,6 +3,7 @@ import { html } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { bytes, duration, number } from "../lib/format.js";
 import { definePage } from "../lib/page.js";
+import { go } from "../lib/router.js";
 import { ActionButton } from "../parts/action.js";
 import { PageHead } from "../parts/page_head.js";
 import { Shape, Status } from "../parts/status.js";
@@ -47,8 +48,13 @@ function View({ data, query, change }) {
     { name: "tokens", label: SETTINGS.tabs.tokens, view: () => html`<${Tokens} />` },
     { name: "look", label: SETTINGS.tabs.look, view: () => html`<${ThisBrowser} />` },
   ];
-  return html`<${PageHead} title=${SETTINGS.title} note=${SETTINGS.note} actions=${html`<a class="button" href="/docs/">${SETTINGS.docs}</a><a class="button" href="/docs/api.html">${SETTINGS.api}</a>
+  return html`<${PageHead} title=${SETTINGS.title} note=${SETTINGS.note} actions=${html`<${ActionButton} run=${showFirstSteps}>${SETTINGS.firstSteps}<//><a class="button" href="/docs/">${SETTINGS.docs}</a><a class="button" href="/docs/api.html">${SETTINGS.api}</a>
       <a class="button" href=${`${overview.base_url}/docs/api.html`}>${SETTINGS.gatewayApi}</a>`} /><${Tabs} tabs=${tabs} label=${SETTINGS.title} />`;
+}
+
+async function showFirstSteps() {
+  await api.post("/api/settings/first-steps", { dismissed: false });
+  go("#/home");
 }
 
 /** @param {{data: Overview}} props */

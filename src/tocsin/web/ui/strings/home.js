@@ -1,6 +1,7 @@
 // What Home says.
 export const HOME = {
   title: "Home",
+  firstSteps: "First steps",
   attention: "Needs attention",
   allWell: "Nothing needs attention.",
   unknown: "The current state is unknown. Last response of the server:",

@@ -2,18 +2,29 @@
 export const CHECKLIST = {
   title: "First steps",
   hide: "Hide",
+  hidden: "The first steps are hidden. Settings shows them again.",
+  allDone: "All first steps are done. Settings shows the list again.",
   done: "done",
   /** @param {number} done @param {number} all */
   progress: (done, all) => `${done} of ${all} done`,
-  password: "Set a password",
-  passwordHint: "People sign in with DASHBOARD_USER and DASHBOARD_PASS.",
+  /** @param {string} scope */
+  needsScope: (scope) => `Requires a person who is signed in, or a token with the scope ${scope}.`,
+  signIn: "Keep the sign-in",
+  signInHint: "Store the name and the password, and enter them once to prove that you have them.",
+  signInAction: "Enter the password",
+  signInSubmit: "Check",
+  signInKept: "The name and the password are correct.",
+  /** @param {string} file */
+  signInWhere: (file) => `They are in ${file}, as DASHBOARD_USER and DASHBOARD_PASS, unless the environment sets them. To choose others, change them there and restart Tocsin. Then store them in your password manager, and enter them here.`,
+  user: "User name",
+  password: "Password",
   channel: "Connect a channel",
   channelHint: "Verifies the credentials, stores them in the settings, and uses them at once.",
   needsChannel: "Requires a connected channel",
   channelAction: "Connect a channel",
   connect: "Connect",
-  cancel: "Cancel",
   product: "Channel",
+  optional: "Show optional settings",
   /** @param {string} label */
   guide: (label) => `Where to find the credentials of ${label}`,
   /** @param {string} file */
@@ -27,11 +38,4 @@ export const CHECKLIST = {
   testHint: "Verifies the credentials without sending.",
   /** @param {string} name */
   testAction: (name) => `Test ${name}`,
-  message: "Notify your phone",
-  messageHint: "Send a first message to a chat or an address that your phone shows.",
-  messageAction: "Send",
-  to: "To",
-  text: "Text",
-  firstText: "Hello from Tocsin",
-  busy: "Working …",
 };

@@ -2,6 +2,7 @@
 export const SETTINGS = {
   title: "Settings",
   note: "Effective settings and their sources. Change them in .env or the environment, then restart.",
+  firstSteps: "Show the first steps",
   tabs: { overview: "Overview", values: "Values", integrations: "Integrations", tokens: "Tokens", look: "This browser" },
   docs: "Documentation",
   api: "REST API",

@@ -242,6 +242,7 @@ export interface ChannelSettings {
   label: string;
   docs: string;
   target_format: string;
+  arrival: string[];
   file: string;
   items: ChannelSetting[];
 }
@@ -560,6 +561,16 @@ export interface FileEvent {
   type: WatchEvent;
   path: string;
 }
+/** State of the list of first steps; further steps are those of features. */
+export interface FirstSteps {
+  dismissed: boolean;
+  scopes: string[];
+  sign_in: SignInStep;
+}
+/** Change of the list. */
+export interface FirstStepsChange {
+  dismissed: boolean;
+}
 /** Step in the graph; steps of the same wave may run in parallel. */
 export interface GraphNode {
   id: string;
@@ -851,6 +862,11 @@ export interface NewMessage {
   attachments?: string[];
   stop?: boolean;
 }
+/** Target to which notices are sent. */
+export interface NewNoticeTarget {
+  channel: string;
+  target: string;
+}
 /** Notification to store. */
 export interface NewNotification {
   title: string;
@@ -886,6 +902,14 @@ export interface NextRunRecord {
 }
 /** The urgency of a notice. */
 export type NoticeLevel = "info" | "success" | "warning" | "error";
+/** The target on which a person confirmed that a message arrived; `done` while notices go there. */
+export interface NoticeTarget {
+  done: boolean;
+  profile: string;
+  channel: string;
+  target: string;
+  confirmed_at: string | null;
+}
 /** The subject area of a notification. */
 export type NotificationCategory = "cron" | "workflow" | "vault" | "ssh" | "messaging" | "security" | "system" | "user";
 /** Notification for the operator. */
@@ -1465,6 +1489,12 @@ export interface SignInBody {
   password: string;
   remember?: boolean;
 }
+/** Whether the sign-in is kept. */
+export interface SignInStep {
+  done: boolean;
+  user: string;
+  file: string;
+}
 /** The new session; its cookie is in the headers. */
 export interface SignedIn {
   user: string;
@@ -1902,9 +1932,11 @@ export interface GetAnswers {
   "/api/msg/channels": ChannelList;
   "/api/msg/profiles": ProfileList;
   "/api/notifications": Page_NotificationRecord_;
+  "/api/notifications/target": NoticeTarget;
   "/api/notifications/unread": UnreadRecord;
   "/api/openapi.json": Record<string, unknown>;
   "/api/runs": Page_RunSummary_;
+  "/api/settings/first-steps": FirstSteps;
   "/api/settings/integrations": IntegrationList;
   "/api/settings/overview": SettingsOverview;
   "/api/skills": Page_SkillRecord_;

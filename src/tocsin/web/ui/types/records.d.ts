@@ -34,6 +34,7 @@ export type Validation = Api.ValidationRecord;
 export type SendResult = Listed<Api.SendResult, Api.SentMessage>;
 export type OutputResult = Api.OutputResultRecord;
 export type Channel = Api.ChannelRecord;
+export type FirstSteps = Api.FirstSteps;
 export type ChannelSettings = Api.ChannelSettings;
 export type Profile = Api.ProfileRecord;
 export type Delivery = Api.Delivery;

@@ -1,0 +1,138 @@
+"""The receivers of forwarded notices: a profile, else the chats of the operator."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tocsin.channels.contract import PLAIN
+from tocsin.core.audit.actions import NOTICES
+from tocsin.core.config.env_file import change_env_file
+from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.records.marks import Time
+from tocsin.core.text.strings import truncate
+from tocsin.features.context import FeatureContext, NoticeLevel
+from tocsin.features.notifications.feature import NOTIFICATION_TARGET
+from tocsin.features.notifications.forwarder import NoticeMessage, notice_title
+from tocsin.features.notifications.settings import NOTIFY_PROFILE, PUBLIC_URL
+from tocsin.messaging.outbound.caller import Caller
+
+log = logging.getLogger(__name__)
+
+DEFAULT_PROFILE = "notices"
+MAX_TITLE = 250
+_TYPES = {
+    NoticeLevel.INFO: "info",
+    NoticeLevel.SUCCESS: "success",
+    NoticeLevel.WARNING: "warning",
+    NoticeLevel.ERROR: "failure",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeTarget:
+    """The target on which a person confirmed that a message arrived; `done` while notices go there."""
+
+    done: bool
+    profile: str  # to which notices go; empty for the chats of the operator
+    channel: str = ""
+    target: str = ""
+    confirmed_at: Time | None = None
+
+
+class NoticeReceivers:
+    """Sends texts to the receivers of notices, and adds a target to them."""
+
+    def __init__(self, context: FeatureContext) -> None:
+        self._context = context
+        self._profile = context.settings[NOTIFY_PROFILE]
+
+    def is_told(self, destination: str) -> bool:
+        """Return True if a message to a destination reaches all receivers of notices."""
+        output, chats = self._context.output, self._context.abilities.operator_chats
+        try:
+            told = output.targets(self._profile) if self._profile else {each[:2] for each in chats.find()}
+        except TocsinError:  # forwarding reports it
+            return False
+        return bool(told) and told <= output.targets(destination)
+
+    async def deliver(self, message: NoticeMessage) -> bool:
+        """Queue a message for the receivers; return False if there is none."""
+        if not self._profile:
+            return await self._context.abilities.operator_chats.tell(message.text, key=message.dedupe_key)
+        profile, messenger = self._profile, self._context.messenger
+        result = await messenger.notify_by_queue(
+            profile,
+            message.notice.body if message.notice else message.text,
+            Caller(NOTICES.name),
+            key=message.dedupe_key,
+            parse_mode=PLAIN,
+            content=_content(message, self._context.settings[PUBLIC_URL]),
+            resolution="message" if message.resolves else "",
+        )
+        failed = [
+            f"{messenger.channel_label(each.channel)} {each.target}: {each.error}"
+            for each in result.results
+            if not each.ok
+        ]
+        if failed and not result.sent:
+            raise ConfigError(
+                f"no target of profile {profile} accepted the notification: {failed[0]}", hint="correct it"
+            )
+        for problem in failed:
+            log.warning("a notification could not be sent to a target", extra={"profile": profile, "reason": problem})
+        return True
+
+    async def add(self, channel: str, target: str, *, source: str) -> NoticeTarget:
+        """Send notices to a target from now on, too; other processes do after a restart.
+
+        The target is added to the profile of NOTIFY_PROFILE; if that is not set, to a new profile, which becomes its
+        value. Raises TocsinError.
+        """
+        context, name = self._context, self._profile or DEFAULT_PROFILE
+        kind = await asyncio.to_thread(context.output.add_to_profile, name, channel, target)
+        if not self._profile:
+            await asyncio.to_thread(change_env_file, context.settings_file, {NOTIFY_PROFILE.name: name})
+        self._profile = name
+        now = context.clock.now()
+        row = (kind, target, now)
+
+        def keep(connection: sqlite3.Connection) -> None:
+            connection.execute("REPLACE INTO notifications_target VALUES (1, ?, ?, ?)", row)
+
+        await context.database.write(keep)
+        facts = {"profile": name, "channel": kind, "target": target}
+        context.audit.record(NOTIFICATION_TARGET, f"notices go to {kind} {target}", source=source, metadata=facts)
+        return await self.confirmed()
+
+    async def confirmed(self) -> NoticeTarget:
+        """Return the confirmed target."""
+
+        def read(connection: sqlite3.Connection) -> tuple[str, str, float] | None:
+            row = connection.execute("SELECT channel, target, at FROM notifications_target").fetchone()
+            return (row["channel"], row["target"], row["at"]) if row else None
+
+        found = await self._context.database.read(read)
+        if found is None:
+            return NoticeTarget(done=False, profile=self._profile)
+        channel, target, at = found
+        try:
+            told = self._context.output.targets(self._profile) if self._profile else set()
+        except TocsinError:  # the profile was removed, or its file is broken
+            told = set()
+        return NoticeTarget(
+            done=(channel, target) in told, profile=self._profile, channel=channel, target=target, confirmed_at=at
+        )
+
+
+def _content(message: NoticeMessage, public_url: str) -> Mapping[str, object]:
+    """Return title, type, link and key of the message for one notice."""
+    notice = message.notice
+    if notice is None:
+        return {}
+    found: dict[str, object] = {"title": truncate(notice_title(notice), MAX_TITLE), "type": _TYPES[notice.level]}
+    link = f"{public_url}/{notice.link}" if notice.link.startswith("#") and public_url else notice.link
+    if link.startswith(("http://", "https://")):
+        found["click"] = link
+    return {**found, "key": message.subject} if message.subject else found
