@@ -13,13 +13,15 @@ import { FIRST_NOTICE } from "./strings.js";
 
 /** @param {import("tocsin/lib/manifest.js").StepFormProps & {channels: Channel[]}} props */
 export function StepForm({ channels, done, close }) {
+  const first = { channel: channels[0]?.channel ?? "", target: channels[0]?.default_target ?? "" };
+  const [draft, setDraft] = useState(/** @type {Sent} */ (first)); // what was sent is offered again
   const [sent, setSent] = useState(/** @type {Sent | null} */ (null));
   if (!channels.length) return html`<p class="muted">${FIRST_NOTICE.needsChannel}</p>`;
   if (sent) return html`<${Question} sent=${sent} again=${() => setSent(null)} done=${done} close=${close} />`;
-  const first = channels[0];
   const send = async (/** @type {Record<string, any>} */ { channel, target }) => {
     const answer = await api.post("/api/msg/send", { channel, target, message: FIRST_NOTICE.text });
     if (!answer.ok) throw new Error(answer.error);
+    setDraft({ channel, target });
     setSent({ channel, target });
   };
   /** @type {import("tocsin/parts/field.js").FieldSpec[]} */
@@ -27,7 +29,7 @@ export function StepForm({ channels, done, close }) {
     { name: "channel", label: FIRST_NOTICE.channel, type: "select", required: true, options: channels.map(({ channel, label }) => [channel, label]) },
     { name: "target", label: FIRST_NOTICE.target, required: true, type: "custom", draw: drawTarget },
   ];
-  return html`<${Form} label=${FIRST_NOTICE.title} fields=${fields} values=${{ channel: first.channel, target: first.default_target ?? "" }} submit=${send}
+  return html`<${Form} label=${FIRST_NOTICE.title} fields=${fields} values=${draft} submit=${send}
     submitLabel=${FIRST_NOTICE.send} cancel=${close} />`;
 }
 
