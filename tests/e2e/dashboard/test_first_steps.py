@@ -129,7 +129,7 @@ def test_notices_reach_the_phone_on_which_the_test_message_arrived(visit: Visit,
 
     connected.do(fail)
     page.goto(f"{connected.address}#/deliveries")
-    expect(page.get_by_role("row").filter(has_text="the backup failed")).to_contain_text("42")
+    expect(page.get_by_role("row").filter(has_text="Queued")).to_contain_text("42")
 
 
 def test_the_first_job_is_created_in_its_form_and_shows_its_first_run(visit: Visit, fresh: ServedDashboard):

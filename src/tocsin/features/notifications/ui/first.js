@@ -71,6 +71,6 @@ function Question({ sent, again, done, close }) {
 function Remedies({ channel }) {
   const { settings, error, read } = useChannel(channel);
   if (error) return html`<${Failure} error=${error} retry=${read} compact />`;
-  return settings && html`<div><p>${FIRST_NOTICE.check}</p><ul>${settings.arrival.map((text) => html`<li>${text}</li>`)}
+  return settings && html`<div><p>${FIRST_NOTICE.check}</p><ul class="steps__checks">${settings.arrival.map((text) => html`<li>${text}</li>`)}
     <li>${FIRST_NOTICE.phone(settings.label)}</li></ul><p><a href=${settings.docs}>${FIRST_NOTICE.guide(settings.label)}</a></p></div>`;
 }
