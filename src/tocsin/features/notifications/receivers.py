@@ -47,6 +47,7 @@ class NoticeReceivers:
     def __init__(self, context: FeatureContext) -> None:
         self._context = context
         self._profile = context.settings[NOTIFY_PROFILE]
+        self._started_at = context.clock.now()
 
     def is_told(self, destination: str) -> bool:
         """Return True if a message to a destination reaches all receivers of notices."""
@@ -59,6 +60,7 @@ class NoticeReceivers:
 
     async def deliver(self, message: NoticeMessage) -> bool:
         """Queue a message for the receivers; return False if there is none."""
+        await self._follow()
         if not self._profile:
             return await self._context.abilities.operator_chats.tell(message.text, key=message.dedupe_key)
         profile, messenger = self._profile, self._context.messenger
@@ -85,11 +87,12 @@ class NoticeReceivers:
         return True
 
     async def add(self, channel: str, target: str, *, source: str) -> NoticeTarget:
-        """Send notices to a target from now on, too; other processes do after a restart.
+        """Send notices to a target from now on, too, in every process.
 
         The target is added to the profile of NOTIFY_PROFILE; if that is not set, to a new profile, which becomes its
         value. Raises TocsinError.
         """
+        await self._follow()
         context, name = self._context, self._profile or DEFAULT_PROFILE
         kind = await asyncio.to_thread(context.output.add_to_profile, name, channel, target)
         if not self._profile:
@@ -108,12 +111,7 @@ class NoticeReceivers:
 
     async def confirmed(self) -> NoticeTarget:
         """Return the confirmed target."""
-
-        def read(connection: sqlite3.Connection) -> tuple[str, str, float] | None:
-            row = connection.execute("SELECT channel, target, at FROM notifications_target").fetchone()
-            return (row["channel"], row["target"], row["at"]) if row else None
-
-        found = await self._context.database.read(read)
+        found = await self._follow()
         if found is None:
             return NoticeTarget(done=False, profile=self._profile)
         channel, target, at = found
@@ -124,6 +122,18 @@ class NoticeReceivers:
         return NoticeTarget(
             done=(channel, target) in told, profile=self._profile, channel=channel, target=target, confirmed_at=at
         )
+
+    async def _follow(self) -> tuple[str, str, float] | None:
+        """Return the stored target; take over its profile if another process wrote NOTIFY_PROFILE after our start."""
+        found = await self._context.database.read(_stored_target)
+        if found and not self._profile and found[2] >= self._started_at:
+            self._profile = DEFAULT_PROFILE
+        return found
+
+
+def _stored_target(connection: sqlite3.Connection) -> tuple[str, str, float] | None:
+    row = connection.execute("SELECT channel, target, at FROM notifications_target").fetchone()
+    return (row["channel"], row["target"], row["at"]) if row else None
 
 
 def _content(message: NoticeMessage, public_url: str) -> Mapping[str, object]:

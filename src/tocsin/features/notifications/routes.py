@@ -211,7 +211,7 @@ class NotificationRoutes:
         """Add a target to the receivers of notices, once a person confirmed that a message arrived on it.
 
         It is added to the profile of NOTIFY_PROFILE in `profiles.yaml`. If NOTIFY_PROFILE is not set, the profile
-        `notices` becomes its value, in the file of settings. Other processes send to it after a restart.
+        `notices` becomes its value, in the file of settings.
         """
         try:
             return await self._opened.receivers.add(body.channel, body.target, source=DASHBOARD.name)

@@ -41,10 +41,10 @@ function Credentials({ settings, connected, close }) {
     ...(optional.length ? [{ name: OPTIONAL, label: CHECKLIST.optional, type: /** @type {"check"} */ ("check") }] : []),
     ...optional.map((item) => ({ ...fieldOf(item), when: (/** @type {Record<string, any>} */ values) => Boolean(values[OPTIONAL]) })),
   ];
-  const values = { settings: Object.fromEntries(free.map((item) => [item.key, item.value])) };
+  const values = { settings: Object.fromEntries(free.map((item) => [item.key, itemValue(item)])) };
   const submit = async (/** @type {Record<string, any>} */ record) => {
     // What is optional and unchanged is not written down.
-    const given = free.filter(({ key, required, value }) => required || (record.settings[key] ?? value) !== value);
+    const given = free.filter((item) => item.required || (record.settings[item.key] ?? itemValue(item)) !== itemValue(item));
     const body = { settings: Object.fromEntries(given.map(({ key }) => [key, record.settings[key]])) };
     const answer = await api.post(url`/api/settings/channels/${channel}`, body);
     toast.ok(CHECKLIST.connected(label, answer.restart_required ? `${answer.message}. ${CHECKLIST.restart}` : answer.message));
@@ -55,7 +55,12 @@ function Credentials({ settings, connected, close }) {
     ${fields.length > 0 && html`<${Form} fields=${fields} values=${values} submit=${submit} submitLabel=${CHECKLIST.connect} cancel=${close} label=${label} />`}`;
 }
 
+/** A default is shown as an example. @param {ChannelSettings["items"][number]} item */
+function itemValue(item) {
+  return item.given ? item.value : "";
+}
+
 /** @param {ChannelSettings["items"][number]} item @returns {import("../parts/field.js").FieldSpec} */
 function fieldOf(item) {
-  return { name: `settings/${item.key}`, label: item.key, hint: html`<${Said} text=${item.description} />`, type: item.secret ? "password" : "text", required: item.required, wide: true };
+  return { name: `settings/${item.key}`, label: item.key, hint: html`<${Said} text=${item.description} />`, type: item.secret ? "password" : "text", placeholder: item.given ? "" : item.value, required: item.required, wide: true };
 }
