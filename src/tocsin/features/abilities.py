@@ -19,6 +19,7 @@ from tocsin.features.ability_records import (
     AssistantRun,
     BotWindowList,
     RecalledEntry,
+    ScheduledJob,
     SkillInfo,
 )
 from tocsin.features.context import Notice
@@ -190,6 +191,10 @@ class RunStarter(Protocol):
 
 class Schedules(Protocol):
     """The schedules that start runs, such as cron jobs."""
+
+    async def jobs(self) -> Sequence[ScheduledJob]:
+        """Return all jobs by name."""
+        ...
 
     async def jobs_by_subject(self, kind: str, /) -> Mapping[str, Sequence[str]]:
         """Return the IDs of the jobs that start runs of a kind, by the name of the run's subject."""

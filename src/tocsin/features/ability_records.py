@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from tocsin.core.records.marks import TextOrNull, Time
 
 if TYPE_CHECKING:
     from tocsin.features.skill_records import SkillFinding
@@ -45,6 +47,20 @@ class AssistantRun:
     run: "Run"
     findings: "Sequence[SkillFinding]" = ()
     patch: str = ""  # a unified diff; empty if no change is proposed
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ScheduledJob:
+    """A job that Tocsin itself runs on a schedule."""
+
+    id: str
+    name: str
+    state: Annotated[str, "As the list of these jobs shows it."]
+    schedule_text: TextOrNull
+    next_run_at: Time | None
+    last_status: Annotated[TextOrNull, "State of the last run."]
+    last_run_at: Time | None
+    link: Annotated[str, "Page of the dashboard."]
 
 
 class AskedChat(NamedTuple):

@@ -7,7 +7,7 @@ from tocsin.features.context import AbilityMissingError
 
 if TYPE_CHECKING:
     from tocsin.channels.conversation import Keyboard
-    from tocsin.features.ability_records import AskedChat, AssistantRequest, RecalledEntry, SkillInfo
+    from tocsin.features.ability_records import AskedChat, AssistantRequest, RecalledEntry, ScheduledJob, SkillInfo
     from tocsin.features.skill_records import ActivationCheck, SkillRecord
     from tocsin.runs.control import StartRequest
 
@@ -100,6 +100,10 @@ class NoRunStarter:
 
 class NoSchedules:
     """`Schedules` without jobs."""
+
+    async def jobs(self) -> "Sequence[ScheduledJob]":
+        """Return no jobs."""
+        return ()
 
     async def jobs_by_subject(self, kind: str, /) -> Mapping[str, Sequence[str]]:
         """Return no jobs."""

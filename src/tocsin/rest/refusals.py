@@ -1,19 +1,24 @@
 """Problems for errors of services and for invalid requests."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.reading.invalid import InvalidRecordError
 from tocsin.core.reading.json_value import MAX_KEY, JsonIssue
-from tocsin.core.reading.value import near_word
+from tocsin.core.reading.value import MISSING, UNKNOWN, WRONG_VALUE, near_word
 from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.rest.problems import PROBLEMS, HttpProblemError
+from tocsin.scheduling.expression import ScheduleError
+from tocsin.scheduling.schedule import read_schedule
 
 log = logging.getLogger(__name__)
 
+_SENTENCES = {UNKNOWN: "Unknown field", MISSING: "Required"}
 MAX_ERRORS = 10  # reported at most; a document may have 100,000 errors
 
 # Errors of services whose problem has another code.
@@ -65,7 +70,6 @@ _TYPES = {
     "greater_than": "out-of-range",
     "less_than": "out-of-range",
 }
-_SENTENCES = {"unknown-key": "Unknown key", "missing-key": "Required"}
 
 
 def build_problem(
@@ -140,3 +144,43 @@ def _entry(found: Mapping[str, Any], names: Sequence[str]) -> dict[str, object]:
     # pydantic adds the names of union members to the path; they are not part of the document.
     near = near_word(str(steps[-1]), names) if code == "unknown-key" and steps else None
     return field_error(steps, code, detail, near)
+
+
+_SENTENCES = {UNKNOWN: "Unknown field", MISSING: "Required"}
+
+
+@contextmanager
+def pointing_out(body: Mapping[str, Any]) -> Iterator[None]:
+    """Turn the errors of a body into a problem, in the order of the body, missing keys last."""
+    try:
+        yield
+    except InvalidRecordError as error:
+        if not error.issues:  # not the body is wrong, but the record it is about
+            raise HttpProblemError("conflict", f"{error.sentence()}.") from None
+        places = {name: place for place, name in enumerate(body)}
+        issues = sorted(error.issues, key=lambda issue: places.get(str(next(iter(issue.steps), "")), len(places)))
+        count = "1 field needs" if error.count == 1 else f"{error.count} fields need"
+        more = f"; the first {MAX_ERRORS} are listed" if error.count > len(issues) else ""
+        raise HttpProblemError(
+            "validation-failed", f"{count} attention{more}", [_record_entry(issue, body) for issue in issues]
+        ) from None
+
+
+def _record_entry(issue: JsonIssue, body: Mapping[str, Any]) -> dict[str, object]:
+    entry: dict[str, object] = {
+        "pointer": issue.pointer,
+        "code": "bad-value" if issue.code == WRONG_VALUE else issue.code,
+        "detail": _SENTENCES.get(issue.code, issue.detail),
+    }
+    if issue.code == "bad-cron" and (part := _part_of(str(body.get("schedule", "")))):
+        entry["field"] = part
+    return {**entry, **({"suggestion": issue.near} if issue.near else {})}
+
+
+def _part_of(schedule: str) -> str:
+    """Return the part of a cron expression that is wrong, such as `minute`."""
+    try:
+        read_schedule(schedule, "UTC", 0.0)
+    except ScheduleError as error:
+        return error.field
+    return ""

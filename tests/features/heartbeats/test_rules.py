@@ -186,7 +186,7 @@ async def test_a_log_changes_nothing_but_is_kept(door: Door):
 
 async def test_a_jump_of_the_clock_moves_deadlines_and_is_never_down(door: Door):
     await door.add("sensor", period="5m")
-    await door.add("job", **TEN_MINUTES)
+    await door.add("job", schedule="0 * * * *", timezone="UTC", grace="10m")
     await door.settle()
     for name in ("sensor", "job"):
         await door.ping(name)

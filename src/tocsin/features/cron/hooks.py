@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.text.strings import number_of
+from tocsin.features.ability_records import ScheduledJob
 from tocsin.features.context import (
     AttentionItem,
     FeatureContext,
@@ -30,9 +31,7 @@ def open_cron(context: FeatureContext) -> CronJobs:
 
 async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the records of the jobs that exist, by ID."""
-    from tocsin.features.cron.records import documents_by_id
-
-    return await documents_by_id(jobs, ids)
+    return dict(await _records().documents_by_id(jobs, ids))
 
 
 async def start_job(jobs: CronJobs, name_or_id: str, asked: "StartRequest") -> "ActiveRun":
@@ -54,6 +53,11 @@ class CronSchedules:
     def __init__(self, jobs: CronJobs) -> None:
         self._jobs = jobs
 
+    async def jobs(self) -> Sequence[ScheduledJob]:
+        """Return all jobs by name."""
+        found: Sequence[ScheduledJob] = await _records().scheduled_jobs(self._jobs)
+        return found
+
     async def jobs_by_subject(self, kind: str, /) -> Mapping[str, Sequence[str]]:
         """Return by subject the IDs of the jobs that start its runs, for one kind, such as workflows."""
         found: dict[str, list[str]] = {}
@@ -61,6 +65,13 @@ class CronSchedules:
             if job.definition and job.definition.type == kind:
                 found.setdefault(job.definition.command, []).append(job.id)
         return found
+
+
+def _records() -> Any:
+    """Return the module of records, which most commands need not load."""
+    from tocsin.features.cron import records
+
+    return records
 
 
 async def check_subsystem(jobs: CronJobs) -> SubsystemStatus:

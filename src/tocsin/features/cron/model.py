@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
-from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.errors import TocsinError
 from tocsin.core.reading.fields import (
     BooleanType,
     ChoiceType,
@@ -16,6 +16,7 @@ from tocsin.core.reading.fields import (
     PlainType,
     TextType,
 )
+from tocsin.core.reading.invalid import InvalidRecordError
 from tocsin.core.reading.json_value import JsonIssue
 from tocsin.core.reading.records import Written, record_type
 from tocsin.core.reading.value import WRONG_VALUE
@@ -63,15 +64,8 @@ class JobChangedError(JobConflictError):
     code: ClassVar[str] = "precondition-failed"
 
 
-class InvalidJobError(ConfigError):
-    """The definition of a job is invalid; `issues` are the first of `count` errors, if they are in fields."""
-
-    code: ClassVar[str] = "validation-failed"
-
-    def __init__(self, message: str, *, hint: str = "", issues: Sequence[JsonIssue] = (), count: int = 0) -> None:
-        super().__init__(message, hint=hint)
-        self.issues = issues
-        self.count = max(count, len(issues))
+class InvalidJobError(InvalidRecordError):
+    """The definition of a job is wrong."""
 
 
 def wrong_field(name: str, detail: str) -> InvalidJobError:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from tocsin.core.errors import TocsinError
 from tocsin.core.records.as_json import to_json
 from tocsin.core.records.marks import Flat, Time
+from tocsin.features.ability_records import ScheduledJob
 from tocsin.features.cron.definitions.upcoming import Upcoming, UpcomingRun
 from tocsin.features.cron.model import KIND, CronJob, JobState, UnknownJobError
 from tocsin.features.cron.output import count_failures
@@ -95,6 +96,24 @@ def _record(jobs: CronJobs, job: CronJob, past: SubjectPast) -> CronJobSummary:
         duration_p50_ms=_share(durations, 0.5),
         duration_p95_ms=_share(durations, 0.95),
     )
+
+
+async def scheduled_jobs(jobs: CronJobs) -> list[ScheduledJob]:
+    """Return all jobs as other features show them."""
+    records = await job_records(jobs, await jobs.all() if jobs.are_kept else [])
+    return [
+        ScheduledJob(
+            id=record.job.id,
+            name=record.job.name,
+            state=str(record.state),
+            schedule_text=record.schedule_text or "",
+            next_run_at=record.next_run_at,
+            last_status=str(record.last_run.status) if record.last_run else "",
+            last_run_at=record.last_run.started_at if record.last_run else None,
+            link=f"#/cron/{record.job.id}",
+        )
+        for record in records
+    ]
 
 
 def next_runs(jobs: CronJobs, job: CronJob, count: int) -> list[Upcoming]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import ConfigError, TocsinError
-from tocsin.core.reading.fields import MappingType, RecordValues
+from tocsin.core.reading.fields import Field, MappingType, RecordType, RecordValues, TextType
 from tocsin.core.reading.json_value import JsonIssue, JsonIssues, JsonValue, to_members
 from tocsin.core.reading.value import WRONG_VALUE, V
 from tocsin.core.reading.yaml_file import parse_yaml
@@ -30,7 +30,9 @@ from tocsin.scheduling.schedule import CronSchedule, read_schedule
 FILE_NAME = "heartbeats.yaml"
 MAX_HEARTBEATS = 20_000
 HEARTBEATS = MappingType(DEFINITION, key_pattern=NAME_PATTERN, key_rule=NAME_RULE, max_keys=MAX_HEARTBEATS)
-_NAMES = tuple(each.name for each in fields(HeartbeatDefinition))
+_NAME = Field("name", TextType(pattern=NAME_PATTERN, rule=NAME_RULE), required=True, doc="Name, part of an address")
+NAMED = RecordType((_NAME, *DEFINITION.fields))
+FIELDS = tuple(each.name for each in fields(HeartbeatDefinition))
 
 
 class HeartbeatFile:
@@ -66,10 +68,14 @@ class DefinitionReader:
         self._context = context
         self._zone = zone
 
-    def read(self, given: Mapping[str, Any]) -> HeartbeatDefinition:
-        """Return the definition that fields make; raises InvalidHeartbeatError with all mistakes."""
+    def read(self, name: object, given: Mapping[str, Any]) -> HeartbeatDefinition:
+        """Return the definition that fields make; raises InvalidHeartbeatError with all mistakes, also of the name.
+
+        A `name` of `None` is a missing one.
+        """
         issues = JsonIssues()
-        definition = _definition(DEFINITION.read(JsonValue(to_members(dict(given)), issues)), self._zone)
+        named = dict(given) if name is None else {"name": name, **given}
+        definition = _definition(NAMED.read(JsonValue(to_members(named), issues)), self._zone)
         if definition.notify:
             try:
                 self._context.output.check(definition.notify)
@@ -83,7 +89,7 @@ class DefinitionReader:
 
 
 def _definition(read: RecordValues[V], zone: str) -> HeartbeatDefinition:
-    given, values = read.given, dict(read.values)
+    given, values = read.given, {name: value for name, value in read.values.items() if name != "name"}
     period, schedule = values.get("period"), values.get("schedule")
     if period is not None and schedule:
         given["period"].refuse("give either a period or a schedule, not both", WRONG_VALUE)
@@ -119,7 +125,7 @@ def _check_schedule(schedule: str, zone: str, given: Mapping[str, V]) -> None:
 
 def stored(definition: HeartbeatDefinition) -> str:
     """Return a definition as it is stored."""
-    return json.dumps({name: getattr(definition, name) for name in _NAMES})
+    return json.dumps({name: getattr(definition, name) for name in FIELDS})
 
 
 @lru_cache(maxsize=20_000)  # each ping reads one
@@ -136,11 +142,11 @@ def restored(text: str) -> HeartbeatDefinition:
 
 def as_given(definition: HeartbeatDefinition) -> dict[str, Any]:
     """Return a definition as the fields of a request, for a change of some of them."""
-    found = {name: getattr(definition, name) for name in _NAMES}
+    found = {name: getattr(definition, name) for name in FIELDS}
     found["tags"] = list(definition.tags)
     return {name: value for name, value in found.items() if value not in (None, "")}
 
 
 def changed_fields(before: HeartbeatDefinition, after: HeartbeatDefinition) -> list[str]:
     """Return the names of the fields that differ."""
-    return [name for name in _NAMES if getattr(before, name) != getattr(after, name)]
+    return [name for name in FIELDS if getattr(before, name) != getattr(after, name)]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.errors import TocsinError
 from tocsin.core.reading.fields import ChoiceType, DurationType, IntegerType, ListType, TextType
-from tocsin.core.reading.json_value import JsonIssue
+from tocsin.core.reading.invalid import InvalidRecordError
 from tocsin.core.reading.records import Written, record_type
 from tocsin.core.records.marks import Flat, TextOrNull, Time
 from tocsin.scheduling.schedule import Schedule, read_schedule
@@ -39,15 +39,14 @@ class HeartbeatNameTakenError(HeartbeatConflictError):
     code: ClassVar[str] = "name-taken"
 
 
-class InvalidHeartbeatError(ConfigError):
-    """The definition of a heartbeat is wrong; `issues` are the first of `count` mistakes."""
+class HeartbeatChangedError(HeartbeatConflictError):
+    """The heartbeat was changed since it was read."""
 
-    code: ClassVar[str] = "validation-failed"
+    code: ClassVar[str] = "precondition-failed"
 
-    def __init__(self, message: str, *, hint: str = "", issues: Sequence[JsonIssue] = (), count: int = 0) -> None:
-        super().__init__(message, hint=hint)
-        self.issues = issues
-        self.count = max(count, len(issues))
+
+class InvalidHeartbeatError(InvalidRecordError):
+    """The definition of a heartbeat is wrong."""
 
 
 class HeartbeatState(StrEnum):

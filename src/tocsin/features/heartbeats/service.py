@@ -14,7 +14,14 @@ from tocsin.core.config.variables import FRONT_DOOR_HOST, FRONT_DOOR_PORT, FRONT
 from tocsin.core.errors import ConfigError
 from tocsin.core.ids import new_id
 from tocsin.features.context import FeatureContext
-from tocsin.features.heartbeats.definitions import FILE_NAME, DefinitionReader, HeartbeatFile, as_given, changed_fields
+from tocsin.features.heartbeats.definitions import (
+    FIELDS,
+    FILE_NAME,
+    DefinitionReader,
+    HeartbeatFile,
+    as_given,
+    changed_fields,
+)
 from tocsin.features.heartbeats.feature import (
     HEARTBEAT_ADDRESS,
     HEARTBEAT_CREATE,
@@ -28,9 +35,9 @@ from tocsin.features.heartbeats.ledger import rows
 from tocsin.features.heartbeats.ledger.messages import removal_message, store_message
 from tocsin.features.heartbeats.ledger.rules import begin
 from tocsin.features.heartbeats.model import (
-    NAME_RULE,
     Heartbeat,
     HeartbeatAddress,
+    HeartbeatChangedError,
     HeartbeatConflictError,
     HeartbeatDefinition,
     HeartbeatNameTakenError,
@@ -39,10 +46,8 @@ from tocsin.features.heartbeats.model import (
     HeartbeatRun,
     HeartbeatSource,
     HeartbeatState,
-    InvalidHeartbeatError,
     UnknownHeartbeatError,
     Watched,
-    is_name,
 )
 from tocsin.features.heartbeats.store import BADGE_KEY, PING_KEY, HeartbeatStore, Ledger
 from tocsin.scheduling.zones import default_zone
@@ -144,13 +149,12 @@ class Heartbeats:
                 changes.append(_FileChange(HEARTBEAT_DELETE, name))
         return changes
 
-    async def add(self, name: str, fields: Mapping[str, Any], actor: HeartbeatActor) -> Heartbeat:
+    async def add(self, name: Any, fields: Mapping[str, Any], actor: HeartbeatActor) -> Heartbeat:
         """Add a heartbeat; one that was removed within 30 days gets its address and its history back.
 
         Raises InvalidHeartbeatError and HeartbeatNameTakenError.
         """
-        _check_name(name)
-        definition, now = self.reader.read(fields), self.now()
+        definition, now = self.reader.read(name, fields), self.now()
         await self.sync()
 
         def work(connection: Connection, known: Mapping[str, Heartbeat]) -> Heartbeat:
@@ -176,19 +180,27 @@ class Heartbeats:
         before = await self.get(name_or_id)
         self._refuse_file(before)
         changes = dict(changes)
-        name = changes.pop("name", None) or before.name
-        _check_name(name)
+        name = before.name if changes.get("name") is None else changes["name"]
+        changes.pop("name", None)
         given = {**as_given(before.definition), **changes}
         if "schedule" in changes and changes["schedule"] and "period" not in changes:
             given.pop("period", None)
         if "period" in changes and changes["period"] and "schedule" not in changes:
             given = {field: value for field, value in given.items() if field not in {"schedule", "timezone"}}
-        definition = self.reader.read({field: value for field, value in given.items() if value is not None})
+        definition = self.reader.read(
+            name, {field: value for field, value in given.items() if value is not None or field not in FIELDS}
+        )
         fields = [*(["name"] if name != before.name else []), *changed_fields(before.definition, definition)]
         if not fields:
             return before
         now = self.now()
-        after = await self.store.change(before.id, lambda each: replace(_redefined(each, definition, now), name=name))
+
+        def edited(each: Heartbeat) -> Heartbeat:
+            if each.updated_at != before.updated_at:
+                raise HeartbeatChangedError(f"heartbeat {each.name} was changed concurrently", hint="read it again")
+            return replace(_redefined(each, definition, now), name=name)
+
+        after = await self.store.change(before.id, edited)
         self.record(HEARTBEAT_EDIT, after, actor, {"fields": fields})
         return after
 
@@ -210,7 +222,8 @@ class Heartbeats:
 
         def paused(each: Heartbeat) -> Heartbeat:
             due = each.watched.due_at if each.definition.schedule else None
-            return replace(each, watched=Watched(state=HeartbeatState.PAUSED, since=now, due_at=due), quiet_until=None)
+            watched = replace(each.watched, state=HeartbeatState.PAUSED, since=now, due_at=due, reason="", runs=())
+            return replace(each, watched=watched, updated_at=now, told="", quiet_until=None)
 
         if found.watched.state is HeartbeatState.PAUSED:
             return found
@@ -229,7 +242,7 @@ class Heartbeats:
         def resumed(each: Heartbeat) -> Heartbeat:
             state = HeartbeatState.UNKNOWN if each.pings else HeartbeatState.NEW
             watched = replace(each.watched, state=state, since=now)
-            return replace(each, watched=begin(each.definition, watched, now))
+            return replace(each, watched=begin(each.definition, watched, now), updated_at=now)
 
         after = await self.store.change(found.id, resumed)
         self.record(HEARTBEAT_RESUME, after, actor)
@@ -356,11 +369,6 @@ def record(heartbeat: Heartbeat, ledger: Ledger, now: float) -> HeartbeatRecord:
         created_at=heartbeat.created_at,
         updated_at=heartbeat.updated_at,
     )
-
-
-def _check_name(name: str) -> None:
-    if not is_name(name):
-        raise InvalidHeartbeatError(f"the name is {NAME_RULE}", hint="for example `nightly-backup`")
 
 
 def _redefined(heartbeat: Heartbeat, definition: HeartbeatDefinition, now: float) -> Heartbeat:

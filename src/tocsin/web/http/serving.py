@@ -86,7 +86,7 @@ async def serve(
     `stopping` is called at the signal, so that other work has the same time to finish as the services. SIGHUP reads
     the certificates again and calls `reload`; without it, SIGHUP asks to stop, as the end of a terminal session does.
     Without services, this only waits for the signals while other work runs. A service that is not needed yet listens
-    later; `ready` is then called with its address alone.
+    later, without a call of `ready`.
     """
     notifier = notifier or ServiceNotifier()
     for service in services:
@@ -126,7 +126,7 @@ async def serve(
             serving = [
                 group.create_task(server.serve(sockets=[sock])) for server, sock in zip(servers, sockets, strict=True)
             ]
-            serving += [group.create_task(_serve_later(service, servers, stopped, ready)) for service in later]
+            serving += [group.create_task(_serve_later(service, servers, stopped)) for service in later]
             await stopped.wait()
             if serving:
                 await asyncio.wait(serving)
@@ -134,9 +134,7 @@ async def serve(
                 task.cancel()
 
 
-async def _serve_later(
-    service: Service, servers: list[_Server], stopped: asyncio.Event, ready: Callable[[Mapping[str, str]], None]
-) -> None:
+async def _serve_later(service: Service, servers: list[_Server], stopped: asyncio.Event) -> None:
     """Serve once the service is needed and its port is free, unless the process stops first."""
     reported = ""
     while not stopped.is_set():
@@ -145,7 +143,8 @@ async def _serve_later(
                 with listen(service) as sock:
                     servers.append(_server(service))
                     _call_opened([service])
-                    ready({service.name: f"{service.scheme}://{_authority(sock)}"})
+                    facts = {"service": service.name, "address": f"{service.scheme}://{_authority(sock)}"}
+                    log.info("listening", extra=facts)
                     await servers[-1].serve(sockets=[sock])
                 return
         except TocsinError as error:

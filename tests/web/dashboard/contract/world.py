@@ -1,6 +1,7 @@
 """A dashboard with one thing of every kind behind it, and what makes further ones."""
 
 import os
+import zlib
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -27,6 +28,7 @@ from tocsin.delivery.model import AttemptOutcome, DeliveryStatus
 from tocsin.delivery.store import ChannelRules
 from tocsin.features.assistant_skills.model import ChangedText
 from tocsin.features.assistant_skills.results import SkillResultRecord
+from tocsin.features.heartbeats.model import PingKind, ReceivedPing
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.testing.dashboard import DashboardAnswer, DashboardClient
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
@@ -185,6 +187,25 @@ async def _proposal(world: ContractWorld) -> str:
     return result.run_id
 
 
+async def _heartbeat(world: ContractWorld) -> str:
+    return str((await world.post("/api/heartbeats", {"name": world.name(), "period": "1d"}))["id"])
+
+
+async def _paused_heartbeat(world: ContractWorld) -> str:
+    heartbeat = await _heartbeat(world)
+    await world.post(f"/api/heartbeats/{heartbeat}/pause")
+    return heartbeat
+
+
+async def _pinged_heartbeat(world: ContractWorld) -> str:
+    """Return the name of a heartbeat, which is also the number of its ping."""
+    heartbeats = world.app.features.opened("heartbeats")
+    await world.client.post("/api/heartbeats", {"name": "1", "period": "1d"})
+    log = ReceivedPing(kind=PingKind.LOG, size=4, body=zlib.compress(b"done"))
+    await heartbeats.store.take("name", "1", log, world.app.clock.now())
+    return "1"
+
+
 async def _memory(world: ContractWorld) -> str:
     return str((await world.post("/api/memory", {"key": world.name(), "value": "blue"}))["key"])
 
@@ -229,10 +250,13 @@ MAKERS: dict[str, Callable[[ContractWorld], Awaitable[str]]] = {
     "ended run": _ended_run,
     "failed delivery": _failed_delivery,
     "forgotten memory": _forgotten_memory,
+    "heartbeat": _heartbeat,
     "job": _job,
     "link": _link,
     "memory": _memory,
     "notification": _notification,
+    "paused heartbeat": _paused_heartbeat,
+    "pinged heartbeat": _pinged_heartbeat,
     "profile": _fixed("oncall"),
     "proposal": _proposal,
     "read notification": _read_notification,

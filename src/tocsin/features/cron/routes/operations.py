@@ -27,7 +27,6 @@ from tocsin.features.cron.routes.models import (
     RunJob,
     StreamWord,
 )
-from tocsin.features.cron.routes.problems import pointing_out
 from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.rest.callers import CallerOf
@@ -36,6 +35,7 @@ from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.reading import JSON
+from tocsin.rest.refusals import pointing_out
 from tocsin.runs.model import Run, RunStatus
 
 MERGE_PATCH = "application/merge-patch+json"  # RFC 7396

@@ -54,7 +54,7 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
                 continue
             try:
                 if arguments.dry_run:
-                    heartbeats.reader.read(check.fields)
+                    heartbeats.reader.read(check.name, check.fields)
                 else:
                     await heartbeats.add(check.name, check.fields, CALLER)
                 added.append(check.name)

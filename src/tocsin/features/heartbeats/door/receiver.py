@@ -124,7 +124,7 @@ class PingReceiver:
                 "reports to the former address: `tocsin heartbeats list` shows those that exist."
             )
             notice = Notice(
-                title, body, NoticeLevel.WARNING, "heartbeats", "heartbeats", "#/heartbeats", "heartbeats-unknown"
+                title, body, NoticeLevel.WARNING, "system", "heartbeats", "#/heartbeats", "heartbeats-unknown"
             )
             await self._heartbeats.context.abilities.notices.notify(notice)
         return PingOutcome.UNKNOWN

@@ -25,7 +25,6 @@ from tocsin.scheduling.missed import MAX_INSTANTS
 from tocsin.scheduling.zones import load_zone
 
 LONGEST_RUN_S = 3 * DAY_S  # longer durations mean that an end was lost; as healthchecks has it
-EARLY_S = 60.0  # by which the clock of a job may be ahead of ours
 _JUST_BEFORE_S = 1e-3
 MAX_OPEN_RUNS = 50  # of one heartbeat; the oldest ones are forgotten
 
@@ -227,10 +226,10 @@ def _touched(definition: HeartbeatDefinition, watched: Watched, due: float, gap:
     held = max((run.ends_by for run in watched.runs), default=0.0)
     instants = definition.instants()
     if instants is None:  # the end of a run that is lost would have met it, however early
-        open_instants: Sequence[float] = [due] if watched.runs or due <= gap.end + definition.grace else []
+        is_guess = watched.state is HeartbeatState.UNKNOWN  # due a period after another gap, whenever the job runs
+        open_instants: Sequence[float] = [due] if is_guess or watched.runs or due <= gap.end + definition.grace else []
     else:
-        until = gap.end + min(definition.grace, EARLY_S)
-        open_instants = instants.newest(due - _JUST_BEFORE_S, until, MAX_INSTANTS).found
+        open_instants = instants.newest(due - _JUST_BEFORE_S, gap.end, MAX_INSTANTS).found
     for instant in open_instants:
         if max(instant + definition.grace, held) >= gap.start:
             yield instant

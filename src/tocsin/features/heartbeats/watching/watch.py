@@ -94,7 +94,7 @@ class HeartbeatWatch:
             title = f"{number_of(len(unknown), 'heartbeat')} not watched for a while"
             body = f"Tocsin took no pings when these were due, so they count as unknown, not as missed: {shown}."
             key = f"heartbeats-gap-{int(self._clock.now())}"
-            notice = Notice(title, body, NoticeLevel.INFO, "heartbeats", "heartbeats", "#/heartbeats", key)
+            notice = Notice(title, body, NoticeLevel.INFO, "system", "heartbeats", "#/heartbeats", key)
             await self._context.abilities.notices.notify(notice)
 
     async def _send(self) -> None:
@@ -117,7 +117,7 @@ class HeartbeatWatch:
             message.title,
             message.body,
             message.level,
-            "heartbeats",
+            "system",
             message.heartbeat,
             message.link,
             message.key,

@@ -5,6 +5,7 @@
 export const STATES = {
   ok: ["ok", "OK"],
   up: ["ok", "Up"],
+  met: ["ok", "Met"],
   succeeded: ["ok", "Succeeded"],
   completed: ["ok", "Completed"],
   delivered: ["ok", "Delivered"],
@@ -37,6 +38,7 @@ export const STATES = {
   degraded: ["warn", "Degraded"],
   warning: ["warn", "Warning"],
   missed: ["warn", "Missed"],
+  late: ["warn", "Late"],
   partially_succeeded: ["warn", "Partly succeeded"],
   partial: ["warn", "Partly delivered"],
   waiting: ["warn", "Waiting"],
@@ -54,6 +56,7 @@ export const STATES = {
   disabled: ["off", "Disabled"],
   unconfigured: ["off", "Not set up"],
   paused: ["off", "Paused"],
+  new: ["off", "New"],
   skipped: ["off", "Skipped"],
   cancelled: ["off", "Cancelled"],
   stopped: ["off", "Stopped"],

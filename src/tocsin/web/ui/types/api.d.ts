@@ -7,6 +7,8 @@ export interface ActivationRecord {
   ok: boolean | null;
   reason: string;
 }
+/** How an instant is judged at which Tocsin was not running. */
+export type AfterDowntime = "unknown" | "down";
 /** Proposed changes of a run, and the files that were written. */
 export interface AppliedPatch {
   run_id: string;
@@ -199,6 +201,20 @@ export interface ChangeCronJobBody {
   auto_disable_after?: unknown;
   tags?: unknown;
 }
+export interface ChangeHeartbeatBody {
+  name?: string;
+  period?: unknown;
+  schedule?: unknown;
+  timezone?: unknown;
+  grace?: unknown;
+  max_run?: unknown;
+  misses?: unknown;
+  severity?: "critical" | "warning" | "info" | null;
+  notify?: unknown;
+  after_downtime?: "unknown" | "down" | null;
+  tags?: unknown;
+  description?: unknown;
+}
 /** Channel whose credentials were verified and stored. */
 export interface ChannelConnection {
   channel: string;
@@ -320,6 +336,20 @@ export interface CreateCronJobBody {
   paused_until?: unknown;
   auto_disable_after?: number;
   tags?: string[];
+}
+export interface CreateHeartbeatBody {
+  name: string;
+  period?: unknown;
+  schedule?: unknown;
+  timezone?: unknown;
+  grace?: unknown;
+  max_run?: unknown;
+  misses?: number;
+  severity?: "critical" | "warning" | "info";
+  notify?: unknown;
+  after_downtime?: "unknown" | "down";
+  tags?: string[];
+  description?: string;
 }
 /** New token. */
 export interface CreatedToken {
@@ -587,6 +617,76 @@ export interface HealthRecord {
   status: "ok";
   version: string;
 }
+/** Addresses of a heartbeat. Each is a secret: its holder can report for the job. */
+export interface HeartbeatAddress {
+  ping_url: string;
+  slug_url: string;
+  push_url: string;
+  cronitor_url: string;
+}
+/** An instant at which a ping was expected, and what became of it. */
+export interface HeartbeatInstant {
+  due_at: string;
+  state: InstantState;
+  ping: number | null;
+}
+/** A ping of a heartbeat. */
+export interface HeartbeatPing {
+  n: number;
+  at: string;
+  kind: PingKind;
+  exit_status: number | null;
+  rid: string | null;
+  duration_s: number | null;
+  method: string;
+  client: string;
+  agent: string;
+  size: number;
+  has_body: boolean;
+}
+/** Heartbeat with its state. */
+export interface HeartbeatRecord {
+  id: string;
+  name: string;
+  source: HeartbeatSource;
+  state: HeartbeatState;
+  since: string | null;
+  reason: string | null;
+  period: number | null;
+  schedule: string | null;
+  timezone: string | null;
+  grace: number;
+  max_run: number | null;
+  misses: number;
+  severity: HeartbeatSeverity;
+  notify: string | null;
+  after_downtime: AfterDowntime;
+  tags: string[];
+  description: string | null;
+  schedule_text: string | null;
+  next_due_at: string | null;
+  last_ping_at: string | null;
+  last_kind: string | null;
+  last_duration_s: number | null;
+  running: HeartbeatRun[];
+  pings: number;
+  recent: HeartbeatInstant[];
+  uptime_30d: number | null;
+  created_at: string;
+  updated_at: string;
+}
+/** A run that has started and not ended. */
+export interface HeartbeatRun {
+  rid: string | null;
+  started_at: string;
+  ends_by: string;
+}
+/** How bad silence is. */
+export type HeartbeatSeverity = "critical" | "warning" | "info";
+/** Place where a heartbeat is defined. */
+export type HeartbeatSource = "api" | "file" | "ping";
+/** State of a heartbeat. */
+export type HeartbeatState = "new" | "up" | "late" | "down" | "paused" | "unknown";
 /** Result of the health check of a host. */
 export type HostHealth = "up" | "degraded" | "down" | "unknown";
 /** Health of a host. */
@@ -626,6 +726,8 @@ export interface IdentityRecord {
   kind: IdentityKind;
   ref: string | null;
 }
+/** What became of an instant at which a ping was expected. */
+export type InstantState = "met" | "late" | "failed" | "missed" | "unknown" | "paused";
 /** All external services that Tocsin can use. */
 export interface IntegrationList {
   items: IntegrationRecord[];
@@ -975,6 +1077,18 @@ export interface Page_EntryRecord_ {
   total: number | null;
 }
 /** A page of a list; ask for the next one with `cursor`. */
+export interface Page_HeartbeatPing_ {
+  items: HeartbeatPing[];
+  next_cursor: string | null;
+  total: number | null;
+}
+/** A page of a list; ask for the next one with `cursor`. */
+export interface Page_HeartbeatRecord_ {
+  items: HeartbeatRecord[];
+  next_cursor: string | null;
+  total: number | null;
+}
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_NotificationRecord_ {
   items: NotificationRecord[];
   next_cursor: string | null;
@@ -1039,6 +1153,13 @@ export interface PartRecord {
   text: string;
   length: number;
 }
+/** What a ping reported. */
+export interface PingBody {
+  n: number;
+  body: string;
+}
+/** What a ping reports. */
+export type PingKind = "success" | "start" | "fail" | "log";
 /** Reachability of the machine. */
 export interface PingRecord {
   ok: boolean | null;
@@ -1371,6 +1492,17 @@ export interface RunWorkflow {
   from_step?: string;
   only?: string[];
   env?: Record<string, string>;
+}
+/** A job that Tocsin itself runs on a schedule. */
+export interface ScheduledJob {
+  id: string;
+  name: string;
+  state: string;
+  schedule_text: string | null;
+  next_run_at: string | null;
+  last_status: string | null;
+  last_run_at: string | null;
+  link: string;
 }
 /** Results of a search, best first. */
 export interface SearchRecord {
@@ -1924,6 +2056,8 @@ export interface GetAnswers {
   "/api/cron/upcoming": Page_UpcomingJobRun_;
   "/api/deliveries": Page_Delivery_;
   "/api/health": Readiness;
+  "/api/heartbeats": Page_HeartbeatRecord_;
+  "/api/heartbeats/jobs": ScheduledJob[];
   "/api/jobs": Page_TaskJobRecord_;
   "/api/jobs/branches": BranchList;
   "/api/memory": Page_EntryRecord_;

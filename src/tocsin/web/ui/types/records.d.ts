@@ -58,6 +58,11 @@ export type VaultStatus = Api.VaultStatusRecord;
 export type SecretAge = Api.SecretAgeRecord;
 export type WatcherRule = Listed<Api.WatcherRecord, Api.WatcherWithEvents>;
 export type WatcherEvent = Api.WatcherEvent;
+
+export type Heartbeat = Api.HeartbeatRecord;
+export type HeartbeatPing = Api.HeartbeatPing;
+export type HeartbeatInstant = Api.HeartbeatInstant;
+export type ScheduledJob = Api.ScheduledJob;
 export type BrowserProfile = Api.BrowserProfileRecord;
 
 export type Usage = Api.UsageRecord;
