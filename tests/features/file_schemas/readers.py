@@ -9,6 +9,7 @@ from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import YamlError
 from tocsin.features.browser.profiles_file import ProfilesFile
 from tocsin.features.cron.definitions.job_fields import read_definition as read_job
+from tocsin.features.heartbeats.definitions import HeartbeatFile
 from tocsin.features.skills.model import read_manifest
 from tocsin.features.ssh.inventory import Inventory
 from tocsin.features.triggers.rules import Triggers
@@ -65,6 +66,10 @@ def _front_matter(path: Path) -> Places:
     return []
 
 
+def _heartbeats(path: Path) -> Places:
+    return _of(HeartbeatFile(path, "UTC").read()[1])
+
+
 def _policies(path: Path) -> Places:
     parse_policies(path.read_bytes(), path)
     return []
@@ -79,6 +84,7 @@ _READERS: Mapping[str, Callable[[Path], Places]] = {
     "assistant_skill": _front_matter,
     "browser_profiles": lambda path: _of(ProfilesFile(path, path.parent).problem),
     "cron_job": _job,
+    "heartbeats": _heartbeats,
     "profiles": lambda path: _of(Profiles(path, str).problem),
     "rotation_policies": _policies,
     "skill": _manifest,
