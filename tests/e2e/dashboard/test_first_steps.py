@@ -179,6 +179,26 @@ def test_open_steps_stand_after_a_reload_though_others_are_done(visit: Visit, co
     expect(steps_of(page).get_by_role("button", name="Send a test message")).to_be_visible()
 
 
+def test_the_list_ends_with_the_last_step_and_stays_away(visit: Visit, connected: ServedDashboard):
+    page = visit(served=connected).open()
+    expect(steps_of(page)).to_be_visible()
+    origin = connected.address.rstrip("/")
+    job = {"name": "hello", "schedule": "@daily", "command": "true"}
+    connected.transport.script = [BOT]
+    for path, body in (
+        ("cron/jobs", job),
+        ("msg/test/botchat", {}),
+        ("notifications/target", {"channel": "botchat", "target": "42"}),
+    ):
+        assert page.context.request.post(f"{origin}/api/{path}", data=body, headers={"Origin": origin}).ok
+    page.reload()
+    expect(page.get_by_text("All first steps are done")).to_be_visible()
+    expect(steps_of(page)).to_have_count(0)
+    page.reload()
+    expect(page.get_by_role("heading", name="Last runs")).to_be_visible()
+    expect(page.get_by_text("All first steps are done")).to_have_count(0)
+
+
 def test_a_failed_read_shows_the_error_and_a_retry(visit: Visit, fresh: ServedDashboard):
     visitor = visit(served=fresh)
     visitor.expected = ("500",)
