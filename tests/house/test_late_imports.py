@@ -11,7 +11,7 @@ import ast
 from tests.house.source import SOURCE
 
 # To be lowered, never raised.
-MAX_LATE = 79
+MAX_LATE = 78
 
 
 def late_imports() -> list[str]:

@@ -20,7 +20,7 @@ from tocsin.core.scopes import may_read
 from tocsin.rest.bodies import RequestBody
 from tocsin.rest.callers import read_caller, require_scope
 from tocsin.rest.conditional import answer_record
-from tocsin.rest.describing import RECEIPT, UNCHANGED, describe_headers, describe_responses
+from tocsin.rest.describing.responses import RECEIPT, UNCHANGED, describe_headers, describe_responses
 from tocsin.rest.models import Problem, RecordReceipt
 from tocsin.rest.once import answer_once, read_key
 from tocsin.rest.preferences import VARIES
@@ -57,6 +57,7 @@ class Operation(APIRoute):
     media: tuple[str, ...] = (JSON,)  # media types that a body may have
     codes: Mapping[type[TocsinError], str] = {}  # problem codes for the errors of one feature
     shows: Mapping[int | str, Any] = {}  # type of the response by status
+    tool: "OfferedTool | None" = None  # how language models are offered it
     foreign: frozenset[str] = frozenset()  # literal paths of other operations that this path's parameter would match
 
     def __init__(self, path: str, endpoint: Handler, **declared: Any) -> None:
@@ -194,6 +195,20 @@ class Operation(APIRoute):
         return [name for body in bodies for name in body.names()]
 
 
+class OfferedTool(NamedTuple):
+    """How language models are offered an operation; description, schemas and scope are those of the operation."""
+
+    name: str
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    open_world: bool = False  # whether it acts outside Tocsin
+    optional: bool = False  # offered only if MCP_TOOLS names it
+    omits: tuple[str, ...] = ()  # arguments that are not offered
+    fixed: Mapping[str, str] = {}  # query parameters that every call sets
+    signed: str = ""  # key of the body to whose text the name of the agent is added
+
+
 class OperationSpec(NamedTuple):
     """The declaration of an operation by `operation`."""
 
@@ -209,6 +224,7 @@ class OperationSpec(NamedTuple):
     direct: bool
     extension: bool
     media: tuple[str, ...]
+    tool: OfferedTool | None
     further: Mapping[str, Any]
 
 
@@ -232,15 +248,16 @@ def operation(
     `responses`, but for `media`, the types that a body may have, `unkept`, the keys of the answer that a repeated
     request gets as null, because they are secret, `own`, whose answer depends on the request alone, so that callers
     who may not read get all of it, and `direct`, which has a method called without the framework: it
-    takes `request`, `body` and `caller`, and returns a response.
+    takes `request`, `body` and `caller`, and returns a response. `tool` offers the operation to language models.
     """
 
     def mark(handler: Handler) -> Handler:
         media, unkept = further.pop("media", (JSON,)), further.pop("unkept", ())
-        direct, own = further.pop("direct", False), further.pop("own", False)
+        direct, own, tool = further.pop("direct", False), further.pop("own", False), further.pop("tool", None)
         spec = OperationSpec(
-            method, path, scope, tuple(problems), answer, status, once, unkept, own, direct, extension, media, further
-        )
+            method, path, scope, tuple(problems), answer, status, once, unkept, own, direct, extension, media,
+            tool, further,
+        )  # fmt: skip
         setattr(handler, _MARK, spec)
         return handler
 
@@ -295,7 +312,7 @@ class Operations(APIRouter):
         if isinstance(route, Operation):
             route.needs, route.once, route.media, route.codes = spec.scope, spec.once, spec.media, error_codes
             route.unkept, route.is_direct = spec.unkept, spec.direct
-            route.is_record, route.shows_receipt = is_record, _shows_receipt(spec)
+            route.is_record, route.shows_receipt, route.tool = is_record, _shows_receipt(spec), spec.tool
             types = {status: answer["model"] for status, answer in answers.items() if "model" in answer}
             route.shows = {**({spec.status: spec.answer} if spec.answer else {}), **types}
 

@@ -24,6 +24,16 @@ class Program(Protocol):
         """Return the audit trail alone, for commands that end before the program is open; it needs no closing."""
         ...
 
+    def run_with_dashboard(
+        self, work: Callable[[Any, Callable[[str, frozenset[str]], Any]], Coroutine[Any, Any, T]]
+    ) -> T:
+        """Do as `run`, and also call `work` with a function that returns the dashboard as an ASGI application.
+
+        The dashboard takes each request as one of the owner of the token that the function is called with, or, without
+        a token, of the account that runs Tocsin, limited to the scopes.
+        """
+        ...
+
     def run(self, work: Callable[[Any], Coroutine[Any, Any, T]], *, writes: bool = False) -> T:
         """Open the program, run `work` with the result of the feature's `open`, and close the program.
 

@@ -11,10 +11,10 @@ from tocsin.testing.fakes import FakeClock, ScriptedTransport
 
 
 @asynccontextmanager
-async def open_program(folder, transport):
-    """Open the program, with one configured channel."""
+async def open_program(folder, transport, env=None):
+    """Open the program, with one configured channel and the settings in `env`."""
     database = Database(folder / "tocsin.db", SCHEMAS)
-    app = make_app(folder, {**TEAMCHAT, "REDIS_URL": "off"}, transport, FakeClock(), database)
+    app = make_app(folder, {**TEAMCHAT, "REDIS_URL": "off", **(env or {})}, transport, FakeClock(), database)
     yield app
     for part in (app.features, app.runs, app.presence, app.messenger, database):
         await part.aclose()

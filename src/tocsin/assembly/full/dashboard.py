@@ -30,6 +30,7 @@ from tocsin.rest.callers import DASHBOARD
 from tocsin.scheduling.zones import default_zone
 from tocsin.status.model import StatusReport
 from tocsin.web.access.first_steps import FirstStepMarks
+from tocsin.web.access.layers import LocalCaller
 from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard, build_document
 from tocsin.web.dashboard.operations.audit import audit_operations
 from tocsin.web.dashboard.operations.channel_settings import channel_settings_operations
@@ -73,6 +74,11 @@ def create_dashboard(
     `live` is the event hub (`full/live.py`), which runs as a service; without it, open pages receive no events.
     """
     return build_dashboard(_parts(app, draining, guard, live))
+
+
+def local_dashboard(app: "App", token: str, scopes: frozenset[str]) -> Any:
+    """Return the dashboard for one local program; see `Program.run_with_dashboard`."""
+    return create_dashboard(app, lambda: False, lambda inner: LocalCaller(inner, open_tokens(app), token, scopes))
 
 
 def open_dashboard(app: "App") -> "tuple[EventHub, Callable[[Callable[[], bool]], Any]]":

@@ -30,6 +30,8 @@ from tocsin.terminal.program import Program
 from tocsin.terminal.text import name_and_value, readable
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from tocsin.features.workflows.records import WorkflowRecord, WorkflowSummary
 
 SHOWN_ITEMS = 20  # of `for_each`, in the text of a plan
@@ -103,8 +105,14 @@ _EXIT_CODES = (
 )
 
 
+def _records() -> "ModuleType":
+    from tocsin.features.workflows import records
+
+    return records
+
+
 def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
-    from tocsin.features.workflows.records import summarize
+    summarize = _records().summarize
 
     async def work(workflows: Workflows) -> "tuple[list[WorkflowSummary], list[str]]":
         found = await workflows.all()
@@ -131,7 +139,7 @@ def _row(record: "WorkflowSummary") -> tuple[str, ...]:
 
 
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    from tocsin.features.workflows.records import describe
+    describe = _records().describe
 
     async def work(workflows: Workflows) -> "tuple[WorkflowRecord, WorkflowFile]":
         file = await workflows.get(readable(arguments.name))
@@ -187,7 +195,7 @@ def _validate(arguments: argparse.Namespace, out: Console, program: Program) -> 
     files = [file for file in found if not file.unreadable]
     bad = sum(not file.valid for file in found)
     if out.as_json:
-        from tocsin.features.workflows.records import validate
+        validate = _records().validate
 
         out.document([{"name": f.name, "file": str(f.path), **to_json(validate(f))} for f in files])
         return FAILED if bad else DONE

@@ -111,6 +111,26 @@ class Authentication:
         return AuthenticatedCaller(user, ALL_SCOPES, "basic")
 
 
+class LocalCaller:
+    """Takes every request as one of the owner of a token, or, without a token, of the account that runs Tocsin."""
+
+    def __init__(self, app: ASGIApp, tokens: ApiTokens, token: str, scopes: frozenset[str]) -> None:
+        """`scopes` limit the account."""
+        self._app = app
+        self._tokens = tokens
+        self._token = token
+        self._scopes = scopes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        token = await self._tokens.find(self._token) if self._token else None
+        scope["tocsin.user"] = token.user if token else "" if self._token else "local"
+        scope["tocsin.scopes"] = token.allows if token else frozenset() if self._token else self._scopes
+        scope["tocsin.login"] = "" if self._token and not token else "local"
+        if not scope["tocsin.user"]:
+            scope["tocsin.refusal"] = unauthenticated(scope, "The token is wrong or was revoked.", bearer=True)
+        await self._app(scope, receive, send)
+
+
 def read_visitor(scope: Scope) -> Visitor:
     """Return the origin of a request."""
     return Visitor(scope["tocsin.client"], scope["tocsin.request_id"])

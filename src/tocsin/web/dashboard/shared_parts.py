@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tocsin.rest.describing import CODES, PROBLEM_JSON
+from tocsin.rest.describing.responses import CODES, PROBLEM_JSON
 
 # A reference is about as long as a short parameter; parts that are used less often are easier to read in place.
 SHARED_FROM = 4

@@ -31,7 +31,7 @@ from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.reading import JSON
@@ -58,7 +58,13 @@ class CronRoutes:
     def __init__(self, jobs: CronJobs) -> None:
         self._jobs = jobs
 
-    @operation("GET", "/api/cron/jobs", problems=("validation-failed",), answer=Page[CronJobSummary])
+    @operation(
+        "GET",
+        "/api/cron/jobs",
+        problems=("validation-failed",),
+        answer=Page[CronJobSummary],
+        tool=OfferedTool("list_cron_jobs", read_only=True, idempotent=True),
+    )
     async def list_cron_jobs(
         self,
         paging: PagingOf,
@@ -200,6 +206,7 @@ class CronRoutes:
         status=202,
         answer=Run,
         responses=_PLANNED,
+        tool=OfferedTool("run_cron_job", destructive=True, open_world=True, optional=True),
     )
     async def run_cron_job(self, request: Request, job_id: JobId, caller: CallerOf, body: RunJob | None = None) -> Any:
         """Run a job now, even if it is disabled; its schedule does not change.

@@ -32,7 +32,7 @@ from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import InvalidWorkflowError, UnknownWorkflowError, WorkflowFile
 from tocsin.rest.callers import CallerOf, find_trigger, while_connected
 from tocsin.rest.conditional import check_unchanged, tag, wants_new
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.problems import HttpProblemError
@@ -54,7 +54,13 @@ class WorkflowRoutes:
     def __init__(self, workflows: Workflows) -> None:
         self._workflows = workflows
 
-    @operation("GET", "/api/workflows", problems=("validation-failed",), answer=Page[WorkflowSummary])
+    @operation(
+        "GET",
+        "/api/workflows",
+        problems=("validation-failed",),
+        answer=Page[WorkflowSummary],
+        tool=OfferedTool("list_workflows", read_only=True, idempotent=True),
+    )
     async def list_workflows(
         self,
         paging: PagingOf,
@@ -140,6 +146,7 @@ class WorkflowRoutes:
         status=202,
         answer=Run,
         responses=_STARTED,
+        tool=OfferedTool("run_workflow", destructive=True, open_world=True, optional=True),
     )
     async def run_workflow(self, request: Request, name: str, caller: CallerOf, body: RunWorkflow | None = None) -> Any:
         """Run a workflow, or return its plan."""

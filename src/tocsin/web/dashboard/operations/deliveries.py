@@ -10,7 +10,7 @@ from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.refusals import parse_time, refuse_parameter
 
@@ -24,7 +24,14 @@ class DeliveryOperations:
         self._outbox = outbox
         self._registry = registry
 
-    @operation("GET", "/api/deliveries", extension=True, problems=("validation-failed",), answer=Page[Delivery])
+    @operation(
+        "GET",
+        "/api/deliveries",
+        extension=True,
+        problems=("validation-failed",),
+        answer=Page[Delivery],
+        tool=OfferedTool("list_deliveries", read_only=True, idempotent=True),
+    )
     async def list_deliveries(
         self,
         paging: PagingOf,

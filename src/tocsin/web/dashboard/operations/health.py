@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from tocsin import __version__
 from tocsin.core.records.as_json import to_json
 from tocsin.core.time.clock import Clock
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.status.model import StatusReport
 from tocsin.web.http.metrics import OPEN_METRICS, MetricsReport
 
@@ -88,7 +88,12 @@ class HealthRoutes:
         answer = Readiness(status="ok" if ready else "error", checks=checks)
         return JSONResponse(to_json(answer), 200 if ready else 503)
 
-    @operation("GET", "/api/status", answer=StatusReport)
+    @operation(
+        "GET",
+        "/api/status",
+        answer=StatusReport,
+        tool=OfferedTool("get_status", read_only=True, idempotent=True),
+    )
     async def get_status(
         self,
         refresh: Annotated[

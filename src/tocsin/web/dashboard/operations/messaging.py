@@ -29,7 +29,7 @@ from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.messaging.outbound.profiles import Profile, Profiles
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.headers import prefers_async
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.web.dashboard.operations.channel_settings import CHANNEL_CONNECT
 from tocsin.web.dashboard.operations.messaging_models import (
     FAN_OUT,
@@ -48,6 +48,8 @@ from tocsin.web.http.send_answers import SendResponse, fan_out_status, partial_r
 
 DAY_S = 86_400.0
 _TESTS = {MSG_TEST.name, CHANNEL_CONNECT.name}
+# Fields that messages of agents lack: an agent mentions no one and adds no buttons, and its text is plain.
+OF_PEOPLE = ("mention", "actions", "parse_mode", "format")
 SEARCHED_ENTRIES = 2_000  # of the audit log, for the last tests
 
 
@@ -125,6 +127,7 @@ class MessagingRoutes:
         direct=True,
         problems=("validation-failed",),
         answer=SentMessage | DryRun,
+        tool=OfferedTool("send_message", open_world=True, optional=True, omits=OF_PEOPLE, signed="message"),
         responses={
             **OUTCOMES,
             200: {"description": "The message was sent. With `dry_run`: the parts that would be sent."},
@@ -213,6 +216,7 @@ class MessagingRoutes:
         once=True,
         problems=("not-found", "validation-failed"),
         answer=ProfileResult | ProfilePlan,
+        tool=OfferedTool("notify", open_world=True, omits=OF_PEOPLE, signed="message"),
         responses=FAN_OUT,
     )
     async def send_to_profile(self, name: str, body: ProfileMessage, caller: CallerOf) -> Any:

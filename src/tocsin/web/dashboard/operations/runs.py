@@ -14,7 +14,7 @@ from tocsin.core.records.marks import Flat
 from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.bodies import RequestBody, text
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, accepted, accepted_type, answer_run
 from tocsin.rest.reading import JSON
@@ -77,7 +77,14 @@ class RunRoutes:
         self._control = control
         self._kinds = kinds
 
-    @operation("GET", "/api/runs", extension=True, problems=("validation-failed",), answer=Page[RunSummary])
+    @operation(
+        "GET",
+        "/api/runs",
+        extension=True,
+        problems=("validation-failed",),
+        answer=Page[RunSummary],
+        tool=OfferedTool("list_runs", read_only=True, idempotent=True),
+    )
     async def list_runs(
         self,
         paging: PagingOf,
@@ -113,6 +120,7 @@ class RunRoutes:
         problems=("not-found", "validation-failed"),
         answer=RunWithLog,
         responses={200: {"content": {PLAIN_TEXT: {"schema": {"type": "string"}}}}},
+        tool=OfferedTool("read_run_log", read_only=True, idempotent=True, omits=("ansi",), fixed={"log": "tail"}),
     )
     async def get_run(
         self,

@@ -1,0 +1,154 @@
+"""The tools of agents: which ones a caller gets, the limits per caller, and results as data."""
+
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tocsin.core.text.redaction import redact_json
+from tocsin.core.text.visible import visible
+from tocsin.features.context import FeatureContext
+from tocsin.features.mcp.feature import MCP_CALL, MCP_TOOLS
+from tocsin.features.mcp.protocol import INVALID_PARAMS, ProtocolError
+
+if TYPE_CHECKING:
+    from tocsin.rest.describing.tools import OperationTool, ToolAnswer
+
+SENDS_PER_HOUR, HOUR_S = 30, 3600.0
+MAX_AT_ONCE = 16
+MAX_TEXT = 8_192  # characters of one text of a result, such as the end of a log
+MAX_RESULT = 65_536  # characters of a result
+_FIELD_ERRORS = ("validation-failed", "invalid-request")
+
+# Called with the tool, its arguments, and keys of the body that replace them.
+Call = Callable[["OperationTool", Mapping[str, Any], Mapping[str, Any]], "Awaitable[ToolAnswer]"]
+
+
+class Agent(NamedTuple):
+    """The caller of tools."""
+
+    user: str  # such as `token:web`
+    scopes: frozenset[str]
+    source: str  # through which its calls are recorded
+
+
+class CallRefusedError(Exception):  # raised to become a result
+    """The caller may not make this call, or not now."""
+
+
+@dataclass(slots=True)
+class AgentUsage:
+    """The calls of one caller."""
+
+    active: int = 0
+    sends: deque[float] = field(default_factory=deque)  # times of the last hour
+
+
+class AgentTools:
+    """Offers the operations that are tools, and calls them within the limits of each caller."""
+
+    def __init__(self, context: FeatureContext) -> None:
+        self.context = context
+        self._named = context.settings[MCP_TOOLS]
+        self._usage: dict[str, AgentUsage] = {}
+
+    def is_on(self, tool: "OperationTool") -> bool:
+        """Whether the settings offer a tool."""
+        return tool.name in self._named if self._named else not tool.tool.optional
+
+    def listed(self, tools: Iterable["OperationTool"], agent: Agent) -> list[dict[str, Any]]:
+        """Return the descriptions of the tools that a caller may use, in a fixed order."""
+        return [each.description for each in tools if self.is_on(each) and each.scope in agent.scopes]
+
+    async def call(
+        self, tools: Mapping[str, "OperationTool"], name: str, arguments: Mapping[str, Any], agent: Agent, call: Call
+    ) -> dict[str, Any]:
+        """Return the result of a call. Raises ProtocolError for unknown tools and invalid arguments."""
+        tool = tools.get(name)
+        outcome = "error"
+        try:
+            if tool is None or not self.is_on(tool):
+                raise ProtocolError(INVALID_PARAMS, f"Unknown tool {visible(name[:100])!r}; tools/list has all tools.")
+            with self._within_limits(tool, agent):
+                found = await call(tool, arguments, _signature(tool, arguments, agent))
+            outcome = "ok" if found.status < 400 else "denied" if found.status in {401, 403, 429} else "error"
+            return self._result(tool, found)
+        except CallRefusedError as error:
+            outcome = "denied"
+            return _failure(str(error))
+        finally:
+            facts = {"tool": visible(name[:100]), "arguments": _digest(arguments), "outcome": outcome}
+            self.context.audit.record(
+                MCP_CALL, f"{agent.user} called {facts['tool']}", source=agent.source, metadata=facts
+            )
+
+    @contextmanager
+    def _within_limits(self, tool: "OperationTool", agent: Agent) -> Iterator[None]:
+        """Count a call; raise CallRefusedError if the caller has no right to it or makes too many."""
+        if tool.scope not in agent.scopes:
+            raise CallRefusedError(f"{tool.name} needs a token with the scope {tool.scope}.")
+        now, usage = self.context.clock.monotonic(), self._usage.setdefault(agent.user, AgentUsage())
+        if usage.active >= MAX_AT_ONCE:
+            raise CallRefusedError(f"{MAX_AT_ONCE} calls of this token are active. Wait until one has ended.")
+        while usage.sends and usage.sends[0] <= now - HOUR_S:
+            usage.sends.popleft()
+        if tool.scope == "send":
+            if len(usage.sends) >= SENDS_PER_HOUR:
+                wait = int(usage.sends[0] + HOUR_S - now) + 1
+                raise CallRefusedError(
+                    f"This token has sent {SENDS_PER_HOUR} messages within an hour. Try again in {wait} seconds."
+                )
+            usage.sends.append(now)
+        usage.active += 1
+        try:
+            yield
+        finally:
+            usage.active -= 1
+
+    def _result(self, tool: "OperationTool", found: "ToolAnswer") -> dict[str, Any]:
+        document = self._as_data(found.document)
+        if found.is_problem:
+            details = [f"{each.get('pointer') or each.get('parameter')}: {each['detail']}"
+                       for each in document.get("errors", ())]  # fmt: skip
+            text = " ".join([str(document["detail"]), *details])
+            if document["code"] in _FIELD_ERRORS and details:
+                raise ProtocolError(INVALID_PARAMS, text, {"errors": document["errors"]})
+            return _failure(text)
+        text = json.dumps(document, ensure_ascii=False)
+        if tool.tool.read_only:
+            cut = text if len(text) <= MAX_RESULT else f"{text[:MAX_RESULT]} … cut: ask for fewer records"
+            document = {"untrusted": True, "data": cut}
+            text = json.dumps(document, ensure_ascii=False)
+        if found.status >= 400:  # a send result that is not ok
+            return _failure(text)
+        return {"content": [{"type": "text", "text": text}], "structuredContent": document, "isError": False}
+
+    def _as_data(self, document: Any) -> Any:
+        """Return a document whose texts are masked, cut and without control characters."""
+        return redact_json(document, lambda text: _cut(visible(self.context.redact(text))))
+
+
+def _signature(tool: "OperationTool", arguments: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
+    """Return the keys that a message of an agent gets: its name in the text, plain text, and a key of its own."""
+    text, key = arguments.get(tool.tool.signed), arguments.get("key")
+    if not tool.tool.signed or not isinstance(text, str) or not text:
+        return {}
+    found = {tool.tool.signed: f"{text}\n\n(by agent {agent.user})", "format": "plain"}
+    if isinstance(key, str) and key:  # a caller edits only its own messages
+        found["key"] = f"{sha256(agent.user.encode()).hexdigest()[:8]}:{key}"
+    return found
+
+
+def _failure(text: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else f"… cut …{text[-MAX_TEXT:]}"
+
+
+def _digest(arguments: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(arguments, sort_keys=True).encode()).hexdigest()
