@@ -91,6 +91,7 @@ lock: ## Pin the dependencies anew (LOCK_FLAGS=--upgrade takes newer releases)
 	$(COMPILE) pyproject.toml -c requirements/dev.txt -o requirements/core.txt
 	$(COMPILE) pyproject.toml --extra chat -c requirements/dev.txt -o requirements/chat.txt
 	$(COMPILE) pyproject.toml --extra voice -c requirements/dev.txt -o requirements/voice.txt
+	$(COMPILE) pyproject.toml --extra otel -c requirements/dev.txt -o requirements/otel.txt
 	$(COMPILE) --group build -c requirements/dev.txt -o requirements/build.txt
 
 clean: ## Remove the environment and every cache

@@ -111,4 +111,4 @@ def test_children_of_a_service_do_not_speak_to_its_manager():
     told = {"NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "1", "JOURNAL_STREAM": "1:1", "LANG": "C"}
     settings = Settings.load(environ=told)
     assert settings.inheritable() == {"LANG": "C"}
-    assert settings.from_service_manager("NOTIFY_SOCKET") == "@x"
+    assert settings.from_parent("NOTIFY_SOCKET") == "@x"

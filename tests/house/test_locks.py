@@ -23,6 +23,7 @@ CONTENTS = {
     "core": CORE,
     "chat": [*CORE, *EXTRAS["chat"]],
     "voice": [*CORE, *EXTRAS["voice"]],
+    "otel": [*CORE, *EXTRAS["otel"]],
     "demo": [*CORE, *EXTRAS["demo"], *EXTRAS["chat"], *GROUPS["build"]],
     "dev": [*CORE, *(line for lines in (*EXTRAS.values(), *GROUPS.values()) for line in lines)],
 }

@@ -23,8 +23,11 @@ from tocsin.core.lazy import Lazy
 from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock, SystemClock
+from tocsin.core.tracing.export import SdkTracer
+from tocsin.core.tracing.spans import start_tracing
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.terminal.packages import how_to_install
 
 if TYPE_CHECKING:
     from tocsin.assembly.full.bot_view import ProgramBotView
@@ -133,9 +136,15 @@ async def open_app(
     installed: Installed,
     transport: "Callable[[], Transport]",
     monitoring: Monitoring = Monitoring(),  # it is frozen
+    traceparent: str = "",
 ) -> AsyncIterator[App]:
-    """Assemble the program and close its parts, in reverse order, at the end."""
+    """Assemble the program and close its parts, in reverse order, at the end.
+
+    Spans that are not part of another one continue the trace of `traceparent`.
+    """
     async with AsyncExitStack() as stack:
+        if settings.exports_traces:
+            _start_traces(settings, traceparent, stack)
 
         def tools() -> Tools:
             http = transport()
@@ -148,6 +157,21 @@ async def open_app(
         for part in (app.messenger, app.models, app.presence, app.features, app.runs):
             stack.push_async_callback(part.aclose)
         yield app
+
+
+def _start_traces(settings: Settings, traceparent: str, stack: AsyncExitStack) -> None:
+    """Record spans until `stack` is closed."""
+    try:
+        tracer = SdkTracer(settings)
+    except ModuleNotFoundError as error:
+        import logging
+
+        missing = {"missing": error.name, "fix": how_to_install("opentelemetry.sdk")}
+        logging.getLogger(__name__).warning("traces are not exported: packages are missing", extra=missing)
+        return
+    stack.push_async_callback(tracer.aclose)
+    start_tracing(tracer, traceparent)
+    stack.callback(start_tracing, None)
 
 
 def direct_transport() -> "Transport":

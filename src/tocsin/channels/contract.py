@@ -34,6 +34,7 @@ from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinErr
 from tocsin.core.http.departure import watch
 from tocsin.core.text.measures import code_points
 from tocsin.core.text.strings import normalise, safe_str, split
+from tocsin.core.tracing.spans import SpanKind, span
 
 if TYPE_CHECKING:
     from tocsin.channels.content import Content
@@ -291,7 +292,7 @@ class OutboundAdapter(ABC):
             progress.attempts += 1
             progress.departure = watch()
             try:
-                with self._send_limits.limit():
+                with span("call provider", SpanKind.CLIENT, channel=self.spec.kind), self._send_limits.limit():
                     return await call()
             except RemoteError as failure:
                 progress.departure = None

@@ -8,8 +8,10 @@ from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.cli.opening import open_settings
 from tocsin.core.config.data_dir import require_usable
 from tocsin.core.config.variables import STORE
+from tocsin.core.tracing.spans import TRACEPARENT_VARIABLE
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import Console
+from tocsin.terminal.packages import how_to_install, is_installed
 from tocsin.terminal.signals import run_until_signal
 
 T = TypeVar("T")
@@ -24,11 +26,14 @@ def with_app(
     directory.
     """
     settings, installed = open_settings(options, out)
+    if settings.exports_traces and not is_installed("opentelemetry.sdk"):
+        out.note(f"tocsin: traces are not exported: {how_to_install('opentelemetry.sdk')}")
+    traceparent = settings.from_parent(TRACEPARENT_VARIABLE)
     if writes and settings[STORE] == "sqlite":
         require_usable(settings.data_dir)
 
     async def call() -> T:
-        async with open_app(settings, installed, direct_transport) as app:
+        async with open_app(settings, installed, direct_transport, traceparent=traceparent) as app:
             return await work(app)
 
     return run_until_signal(call())

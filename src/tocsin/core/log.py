@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.visible import one_line, visible
+from tocsin.core.tracing.spans import trace_ids
 
 
 @contextmanager
@@ -56,6 +57,7 @@ def configure(
         structlog.stdlib.add_logger_name,
         _Fields(),
         _drop_coloured_twin,
+        _add_trace,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     if form == "auto":
@@ -149,6 +151,14 @@ class _JournalRenderer:
         priority = _PRIORITIES.get(line.pop("level"), _PRIORITIES["info"])
         del line["timestamp"]
         return "\n".join(f"<{priority}>{part}" for part in self._console(logger, name, line).split("\n"))
+
+
+def _add_trace(logger: object, name: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Add the IDs of the current trace, while traces are recorded."""
+    trace_id, span_id = trace_ids()
+    if trace_id:
+        line["trace_id"], line["span_id"] = trace_id, span_id
+    return line
 
 
 class _Fields:

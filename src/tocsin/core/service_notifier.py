@@ -30,9 +30,9 @@ class ServiceNotifier:
     @classmethod
     def of(cls, settings: Settings) -> "ServiceNotifier":
         """Return the manager that the environment names."""
-        microseconds = settings.from_service_manager("WATCHDOG_USEC")
+        microseconds = settings.from_parent("WATCHDOG_USEC")
         watchdog_s = int(microseconds) / 1e6 if microseconds.isdecimal() else 0.0
-        return cls(settings.from_service_manager("NOTIFY_SOCKET"), watchdog_s)
+        return cls(settings.from_parent("NOTIFY_SOCKET"), watchdog_s)
 
     def ready(self, addresses: Mapping[str, str]) -> None:
         """Report that the service has started; `systemctl status` shows the address of each listener."""

@@ -20,6 +20,7 @@ from tocsin.core.ids import new_id
 from tocsin.core.service import BACK_OFF_S, ServiceLoop
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import SHARE
+from tocsin.core.tracing.spans import SpanKind, span, stored_traceparent
 from tocsin.delivery.keyed import KeyedReceipt, choose_operation, encode_ref, thread_of, transmit_keyed
 from tocsin.delivery.model import (
     HEARTBEAT_S,
@@ -161,21 +162,28 @@ class Dispatcher:
 
     async def _deliver(self, sending: InFlightDelivery) -> None:
         """Make one attempt and record it; never raises, because an exception would end all other deliveries."""
+        delivery = sending.delivery
+        facts = {"channel": delivery.channel, "delivery": delivery.id, "attempt": delivery.attempts}
+        parent = stored_traceparent(delivery.extra)
         try:
-            receipt = await self._send(sending)
-            if sending.lost:
-                log.warning("another worker took over a delivery", extra={"delivery": sending.delivery.id})
-            elif sending.interrupted:
-                await self._store.release(self.worker, [sending.delivery.id])
-            else:
-                outcome = self._judge(sending, receipt)
-                self._notify(sending.delivery, receipt, outcome)
-                await self._finish(sending, outcome)
+            with span("deliver message", SpanKind.CONSUMER, parent=parent, **facts) as attempt:
+                receipt = await self._send(sending)
+                if sending.lost:
+                    log.warning("another worker took over a delivery", extra={"delivery": delivery.id})
+                elif sending.interrupted:
+                    await self._store.release(self.worker, [delivery.id])
+                else:
+                    outcome = self._judge(sending, receipt)
+                    attempt.set(outcome=outcome.status)
+                    if outcome.error_class:
+                        attempt.fail(outcome.error_class)
+                    self._notify(delivery, receipt, outcome)
+                    await self._finish(sending, outcome)
         except Exception as error:  # noqa: BLE001  # its lease ends, and it is found again
-            _report("the result of a delivery could not be stored", error, logging.ERROR, delivery=sending.delivery.id)
+            _report("the result of a delivery could not be stored", error, logging.ERROR, delivery=delivery.id)
         finally:
-            if self._running.get(sending.delivery.id) is sending:
-                del self._running[sending.delivery.id]
+            if self._running.get(delivery.id) is sending:
+                del self._running[delivery.id]
 
     async def _send(self, sending: InFlightDelivery) -> Receipt:
         delivery = sending.delivery

@@ -18,6 +18,7 @@ from tocsin.core.ids import new_id
 from tocsin.core.records.marks import Converted, Private, Time, after
 from tocsin.core.text.strings import storable
 from tocsin.core.time.ratelimit import Rate
+from tocsin.core.tracing.spans import TRACEPARENT
 
 __all__ = [
     "NEEDING_PERSON",
@@ -133,6 +134,10 @@ class NewDelivery:
     def content(self) -> Mapping[str, Any]:
         """The stored content besides the text; empty for a plain text."""
         return self.extra.get(CONTENT) or {}
+
+    def with_traceparent(self, traceparent: str) -> "NewDelivery":
+        """Return the same message with the trace that its attempts continue, in any process."""
+        return replace(self, extra={**self.extra, TRACEPARENT: traceparent}) if traceparent else self
 
     def with_terms(self, not_before: float | None, expires_at: float | None, key: str | None) -> "NewDelivery":
         """Return the same message with its schedule and its key; without `expires_at`, its own is kept."""

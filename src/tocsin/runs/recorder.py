@@ -10,6 +10,7 @@ from tocsin.core.process.starting import Child, streaming
 from tocsin.core.process.tree import list_tree
 from tocsin.core.tasks import to_the_end
 from tocsin.core.time.clock import Clock
+from tocsin.core.tracing.spans import with_traceparent
 from tocsin.runs.approvals import Decision, PresentQuestion, StepQuestion, WaitingStep
 from tocsin.runs.model import Command, HostResult, Run, RunResult, RunStatus, StepRun
 from tocsin.runs.output_log import OutputLog
@@ -146,7 +147,8 @@ def command(order: Command) -> Work:
             order.argv,
             handle.feed,
             stdin=order.stdin,
-            env=order.env,
+            # A confined command has exactly the variables of the sandbox.
+            env=order.env if order.writable else with_traceparent(order.env),
             cwd=order.cwd,
             wrapped=order.wrapped,
             supervised=not order.wrapped,

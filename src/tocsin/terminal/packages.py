@@ -12,6 +12,7 @@ EXTRAS = {
     "aiosmtpd": ("demo", "no `tocsin demo`"),
     "pydantic_ai": ("chat", "no chat model"),
     "pypdf": ("pdf", "the bot cannot read PDF files"),
+    "opentelemetry.sdk": ("otel", "no traces for OpenTelemetry"),
     "av": ("voice", "no voice messages"),
     "pywhispercpp": ("voice", "no voice messages"),
 }

@@ -93,7 +93,7 @@ def prepare_service(settings: Settings, options: Options) -> None:
         settings[LOG_FORMAT],
         settings.redact,
         file=settings[LOG_FILE],
-        journal=settings.from_service_manager("JOURNAL_STREAM"),
+        journal=settings.from_parent("JOURNAL_STREAM"),
     )
     for problem in settings.problems:
         log.warning("secrets stored only in the vault are treated as not set: %s", problem.sentence())

@@ -20,6 +20,7 @@ from tocsin.cli.doctor.machine import (
     check_runs_folder,
     check_sandbox,
     check_security,
+    check_traces,
 )
 from tocsin.cli.doctor.models import SUBJECT, check_chat_model, check_speech
 from tocsin.cli.doctor.ports import check_ports
@@ -88,6 +89,7 @@ async def examine(settings: Settings, installed: Installed, *, probe: bool) -> l
         *check_runs_folder(settings.data_dir / RUNS_FOLDER),
         *check_env_file(settings),
         *check_names(settings),
+        *check_traces(settings),
         *check_security(settings),
         *check_ports(settings),
         *(Finding("error", "plug-in", problem, "update or remove it") for problem in installed.problems),

@@ -12,7 +12,12 @@ from tocsin.core.config.data_dir import foreign_files, try_write, unusable
 from tocsin.core.config.security import check_dashboard_bind, check_gateway_bind, validate_security
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.unknown_settings import unknown_settings
-from tocsin.core.config.variables import DASHBOARD_HOST, GATEWAY_HOST
+from tocsin.core.config.variables import (
+    DASHBOARD_HOST,
+    GATEWAY_HOST,
+    OTEL_EXPORTER_OTLP_ENDPOINT,
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
+)
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import Level, Sandbox
 from tocsin.core.process.starting import SUPERVISES
@@ -139,6 +144,20 @@ def check_names(settings: Settings) -> Iterator[Finding]:
     """Check that no setting is misspelt."""
     for unknown in unknown_settings(settings):
         yield Finding("warning", "settings", str(unknown), unknown.hint)
+
+
+def check_traces(settings: Settings, is_there: Callable[[str], bool] = is_installed) -> Iterator[Finding]:
+    """Check that traces can be exported, if a collector is set."""
+    if not settings.exports_traces:
+        return
+    package, collector = "opentelemetry.sdk", settings[OTEL_EXPORTER_OTLP_TRACES_ENDPOINT]
+    collector = collector or settings[OTEL_EXPORTER_OTLP_ENDPOINT]
+    if is_there(package):
+        yield Finding("ok", "traces", f"exported to {collector}")
+    else:
+        yield Finding(
+            "warning", "traces", f"not exported to {collector}: {package} is not installed", how_to_install(package)
+        )
 
 
 def check_security(settings: Settings) -> Iterator[Finding]:

@@ -15,7 +15,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
-from tocsin.core.config.variables import CORE_VARIABLES, DATA_DIR, ENVIRONMENT, FORCE_HTTPS, Variable
+from tocsin.core.config.variables import (
+    CORE_VARIABLES,
+    DATA_DIR,
+    ENVIRONMENT,
+    FORCE_HTTPS,
+    OTEL_EXPORTER_OTLP_ENDPOINT,
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
+    OTEL_SDK_DISABLED,
+    Variable,
+)
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.redaction import SHORTEST_SECRET, Redactor
 
@@ -189,8 +198,8 @@ class Settings(Values):
         names = {variable.name for variable in chosen}
         return Values({name: value for name, value in self._found.items() if name in names}, chosen)
 
-    def from_service_manager(self, name: str) -> str:
-        """Return a variable by which systemd tells a process how it was started; empty if it is not set."""
+    def from_parent(self, name: str) -> str:
+        """Return a variable by which the caller of a process, such as systemd, describes its start; empty if unset."""
         values = (layer.values.get(name, "") for layer in self.layers if layer.name == "environment")
         return next(values, "")
 
@@ -217,6 +226,12 @@ class Settings(Values):
         """Whether plain HTTP is rejected; an explicit setting overrides the default of the environment."""
         forced = self[FORCE_HTTPS]
         return self[ENVIRONMENT] == "production" if forced is None else forced
+
+    @property
+    def exports_traces(self) -> bool:
+        """Whether traces are exported to a collector."""
+        endpoint = self[OTEL_EXPORTER_OTLP_TRACES_ENDPOINT] or self[OTEL_EXPORTER_OTLP_ENDPOINT]
+        return bool(endpoint) and not self[OTEL_SDK_DISABLED]
 
 
 def default_data_dir() -> Path:

@@ -11,7 +11,7 @@ from tocsin.core.config.variables import DATA_DIR
 # A first word that this many settings share, such as GATEWAY_, counts as ours alone. Words of fewer settings, such as
 # REDIS_, are prefixes in many other programs.
 _SETTINGS_OF_A_PREFIX = 3
-_COMMON_WORDS = {"AUDIT", "LOG"}  # shared by enough of ours, but also used by other programs
+_COMMON_WORDS = {"AUDIT", "LOG", "OTEL"}  # shared by enough of ours, but also used by other programs
 # The similarity of two names, from 0 to 1, as difflib measures it.
 _NEAR = 0.885  # one error in a short name, two in a long one
 _SIMILAR = 0.6

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tocsin.core.config.addresses import Network, host_names, networks, redis_url
-from tocsin.core.config.values import password_hash, time_zone, user_name
+from tocsin.core.config.values import anchor, model_name, pairs, password_hash, ratio, time_zone, user_name
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -113,15 +113,6 @@ def file_path(value: str) -> Path:
         raise ValueError("an absolute path of a file, because the home directory is unknown") from None
 
 
-def anchor(value: str) -> str:
-    """Parse the destination of audit anchors: the path of a file, or a channel and a target."""
-    stripped = value.strip()
-    channel, colon, target = stripped.partition(":")
-    if not stripped.startswith("/") and not (colon and channel and target):
-        raise ValueError("an absolute path of a file, or <channel>:<target>")
-    return stripped
-
-
 def base_url(value: str) -> str:
     """Parse the base address of a provider; a trailing `/` is removed."""
     from urllib.parse import urlsplit  # 3 ms, which a start without such a setting avoids
@@ -134,14 +125,6 @@ def base_url(value: str) -> str:
         usable = False
     if not usable or parts.username or parts.password or parts.query or parts.fragment:
         raise ValueError("an http or https URL without user, query or fragment")
-    return stripped
-
-
-def model_name(value: str) -> str:
-    """Parse the name of a chat model, such as `gpt-5` or `meta-llama/llama-4:free`."""
-    stripped = value.strip()
-    if not stripped.isascii() or not stripped.isprintable() or " " in stripped or len(stripped) > 200:
-        raise ValueError("a model name without spaces")
     return stripped
 
 
@@ -383,6 +366,33 @@ LOG_FORMAT = Variable(
 LOG_FILE: Variable[Path | None] = Variable(
     "LOG_FILE", file_path, None, "File for the log of services; SIGHUP reopens it.", shown_default="standard error"
 )
+# The names and meanings are those of OpenTelemetry; these are given to its SDK, which reads no `.env` file.
+OTEL_EXPORTER_OTLP_ENDPOINT = Variable(
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    base_url,
+    "",
+    "Base URL of an OpenTelemetry collector, to which traces are exported by OTLP over HTTP; empty disables traces.",
+)
+OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = Variable(
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    base_url,
+    "",
+    "Whole URL for traces, if it is not `/v1/traces` below OTEL_EXPORTER_OTLP_ENDPOINT.",
+)
+OTEL_EXPORTER_OTLP_HEADERS = Variable(
+    "OTEL_EXPORTER_OTLP_HEADERS", pairs, "", "Headers for the collector: `Authorization=Bearer%20…`.", secret=True
+)
+OTEL_SERVICE_NAME = Variable("OTEL_SERVICE_NAME", text, "tocsin", "Name of the service in traces.")
+OTEL_RESOURCE_ATTRIBUTES = Variable(
+    "OTEL_RESOURCE_ATTRIBUTES", pairs, "", "Further attributes of all spans, for example `deployment.environment=test`."
+)
+OTEL_TRACES_SAMPLER_ARG = Variable(
+    "OTEL_TRACES_SAMPLER_ARG",
+    ratio,
+    1.0,
+    "Share of traces that is recorded, from 0 to 1; a caller's `traceparent` decides for its own trace.",
+)
+OTEL_SDK_DISABLED = Variable("OTEL_SDK_DISABLED", boolean, False, "Disable traces although an endpoint is set.")
 
 # Every setting of this module, in the order of the documentation.
 CORE_VARIABLES: tuple[Variable[Any], ...] = tuple(value for value in vars().values() if isinstance(value, Variable))

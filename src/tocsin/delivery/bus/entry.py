@@ -15,6 +15,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.reading.fields import ChoiceType, Field, RecordType, TextType
 from tocsin.core.reading.json_value import Members, decode_json, read_json, read_texts
 from tocsin.core.storage.redis_client import RedisClient, load_script
+from tocsin.core.tracing.spans import valid_traceparent
 from tocsin.delivery.model import Delivery, NewDelivery
 from tocsin.delivery.terms import EXPIRES_AT, NOT_BEFORE, POLICIES
 
@@ -61,6 +62,7 @@ class BusEntry:
     expires_at: float | None = None
     published_key: str = ""  # the key of a forwarded message
     format: str = ""
+    traceparent: str = ""  # of the trace that the message continues
     content: Mapping[str, Any] = field(default_factory=dict)  # the fields of docs/messages.md
 
 
@@ -129,6 +131,7 @@ class BusConsumer:
         # The same key results if another process reads this entry, or forwards the message again.
         key = f"{GIVEN}{entry.id}" if entry.id else f"bus-{entry.published_key or f'entry:{stream}:{id_}'}"
         new = self._prepare(stream.removeprefix(TOPIC), entry)
+        new = new.with_traceparent(entry.traceparent)
         return new.with_terms(entry.not_before, entry.expires_at, key)
 
     async def _accept(self, ready: Mapping[bytes, NewDelivery]) -> dict[bytes, str]:
@@ -274,6 +277,7 @@ ENTRY = RecordType(
         NOT_BEFORE,
         EXPIRES_AT,
         Field("format", TextType(blank=True)),
+        Field("traceparent", TextType(blank=True, parse=valid_traceparent)),
         *CONTENT.fields,
     )
 )

@@ -11,6 +11,7 @@ from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinErr
 from tocsin.core.ids import new_id
 from tocsin.core.tasks import to_the_end
 from tocsin.core.text.strings import number_of, truncate
+from tocsin.core.tracing.spans import span
 from tocsin.delivery.keyed import KeyedReceipt
 from tocsin.delivery.model import MessageOperation, NewDelivery
 from tocsin.messaging.outbound.account_holds import AccountHolds
@@ -332,6 +333,13 @@ class Messenger:
         return receipts
 
     async def _transmit(self, sending: "_Sending", caller: Caller) -> None:
+        with span("send message", channel=sending.channel, delivery=sending.outgoing.key) as current:
+            await self._send_one(sending, caller)
+            if receipt := sending.receipt:
+                current.set(channel=receipt.result.channel, outcome=outcome_of(receipt)[0])
+                current.fail(receipt.failure.kind if receipt.failure else "")
+
+    async def _send_one(self, sending: "_Sending", caller: Caller) -> None:
         """Send, record, and leave the receipt in `sending`, even when this is cancelled on the way."""
         try:
             adapter = self._registry.adapter(sending.channel)

@@ -3,6 +3,7 @@
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteErr
 from tocsin.core.ids import new_id
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.time.clock import Clock
+from tocsin.core.tracing.spans import SpanKind, current_tracer, span, stored_traceparent
 from tocsin.delivery.keyed import KeyedReceipt, Transmit, encode_ref, thread_of, transmit_keyed
 from tocsin.delivery.model import (
     CONTENT,
@@ -163,13 +165,28 @@ class Outbox:
     async def enqueue(self, new: Sequence[NewDelivery], caller: Caller) -> list[Delivery]:
         """Queue prepared messages, all or none; write one audit entry per message."""
         before = new_id()[:_TIME_OF_ID]
-        accepted = await self.store.enqueue_many(new)
+        accepted = await (self._enqueue_traced(new) if current_tracer() else self.store.enqueue_many(new))
         for delivery in (delivery for delivery in accepted if self._is_new(delivery, before)):
             facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
             detail = f"queued on {delivery.channel} to {delivery.target}"
             self._audit.record(MSG_QUEUE, detail, source=caller.source, metadata={**facts, **caller.facts})
         self._wake()
         return accepted
+
+    async def _enqueue_traced(self, new: Sequence[NewDelivery]) -> list[Delivery]:
+        """Store deliveries, each with a span of its own, whose trace the attempts continue."""
+        spans = [
+            span("queue message", SpanKind.PRODUCER, parent=stored_traceparent(item.extra), channel=item.channel)
+            for item in new
+        ]
+        with ExitStack() as stack:
+            for each in spans:
+                stack.enter_context(each)
+            traced = [item.with_traceparent(each.traceparent) for item, each in zip(new, spans, strict=True)]
+            accepted = await self.store.enqueue_many(traced)
+            for each, delivery in zip(spans, accepted, strict=True):
+                each.set(delivery=delivery.id)
+            return accepted
 
     async def queue_replies(
         self, channel: str, target: str, replies: "Sequence[Reply]", key: str, caller: Caller

@@ -14,12 +14,14 @@ from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.process.presence import Presence
 from tocsin.core.tasks import to_the_end
 from tocsin.core.time.clock import Clock
+from tocsin.core.tracing.spans import TRACEPARENT, SpanKind, span, stored_traceparent
 from tocsin.runs.engine.active_run import ActiveRun, PendingRun
 from tocsin.runs.engine.recovery import Recovery, interrupted, not_begun
 from tocsin.runs.engine.run_type import RunType
 from tocsin.runs.engine.settling import RunSettler
 from tocsin.runs.log_file import log_path, read_host
 from tocsin.runs.model import (
+    ENDED_BADLY,
     LOG_MAX_BYTES,
     TERMINAL,
     Line,
@@ -94,6 +96,7 @@ class RunExecutor:
         `confirm` is called between the two: if it raises, the record is deleted, and the work does not start. Raises
         StoreUnavailableError, without starting the work.
         """
+        spec = traced(spec)
         run = new_run(spec, RunStatus.RUNNING, self._clock.now())
 
         async def enter() -> Run:
@@ -259,13 +262,21 @@ class RunExecutor:
             self._poll_as_needed()
         finally:
             recorded.set()
+        run = running.run
+        parent = stored_traceparent(running.request)
         try:
-            result = await running.execute(work)
-            output = running.capture.close()
-            if running.is_released:
-                return await self._give_up(running.run)
-            run = await self._finish(running.run, result, output)
-            return await self.settle(run)
+            with span(
+                "run", SpanKind.CONSUMER, parent=parent, kind=run.kind, run=run.id, trigger=run.trigger
+            ) as current:
+                result = await running.execute(work)
+                output = running.capture.close()
+                if running.is_released:
+                    return await self._give_up(run)
+                run = await self._finish(running.run, result, output)
+                current.set(outcome=run.status)
+                if run.status in ENDED_BADLY:
+                    current.fail((run.error or {}).get("code") or run.status)
+                return await self.settle(run)
         finally:
             del self._active[running.run.id]
             self._poll_as_needed()
@@ -337,3 +348,11 @@ class RunExecutor:
         self._unrecorded[run.id] = partial(self.store.finish, run.id, result, output, now)
         run = replace(run, status=result.status, reason=result.reason, finished_at=now, output=output)
         return replace(run, exit_code=result.exit_code, signal=result.signal, error=result.error)
+
+
+def traced(spec: RunSpec) -> RunSpec:
+    """Return `spec` with the current trace, which the run continues in any process."""
+    with span("start run", SpanKind.PRODUCER, kind=spec.kind, trigger=spec.trigger) as started:
+        if not started.traceparent:
+            return spec
+        return replace(spec, request={**spec.request, TRACEPARENT: started.traceparent})

@@ -11,7 +11,7 @@ from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.tasks import to_the_end
 from tocsin.runs.engine.active_run import ActiveRun, PendingRun
 from tocsin.runs.engine.admission import REPLACED
-from tocsin.runs.engine.executor import RunExecutor
+from tocsin.runs.engine.executor import RunExecutor, traced
 from tocsin.runs.engine.overlap import Admission, OverlapError, OverlapRules, StartPolicy
 from tocsin.runs.engine.recovery import WAS_LEFT, interrupted
 from tocsin.runs.log_file import read_lines, summarise
@@ -70,6 +70,7 @@ class QueueingExecutor(RunExecutor):
         *,
         may_wait: bool,
     ) -> ActiveRun | PendingRun:
+        spec = traced(spec)
         run, task = new_run(spec, RunStatus.RUNNING, self._clock.now()), self._task_of(spec)
         superseded: tuple[str, ...] = ()
 

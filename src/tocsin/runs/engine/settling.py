@@ -11,6 +11,7 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.timestamps import parse_timestamp
+from tocsin.core.tracing.spans import span, stored_traceparent
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
@@ -77,7 +78,9 @@ class RunSettler:
             return  # the run is settled, or another process is settling it
         noted = task.noted
         if noted is None:
-            noted = await self._note(run, run_type, task)
+            parent = stored_traceparent(task.request)
+            with span("settle run", parent=parent, kind=run.kind, run=run.id):
+                noted = await self._note(run, run_type, task)
         if noted is not None:
             entry = run_type.entry(run, task.request, noted)
             self._record(run, entry, task, run_type.source, again=task.noted is not None)

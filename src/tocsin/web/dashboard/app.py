@@ -35,6 +35,7 @@ from tocsin.web.dashboard.openapi import OpenApiRoutes, describe_dashboard
 from tocsin.web.dashboard.problem_pages import PROBLEM_PREFIX, problem_pages
 from tocsin.web.http.asgi import HttpsOnly, LocalHosts, RateLimits, RequestScope, problem_for
 from tocsin.web.http.methods import find_methods, not_allowed
+from tocsin.web.http.tracing import with_traces
 from tocsin.web.ui.static import DOCS_PREFIX, STATIC_PREFIX
 
 
@@ -123,7 +124,7 @@ def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
         parts.count_request(getattr(scope.get("route"), "path", "other"), status)
 
     # Outermost, because responses of the layers need the headers, too.
-    return ApiHeaders(RequestScope(guarded, settings[TRUSTED_PROXIES], count))
+    return with_traces(ApiHeaders(RequestScope(guarded, settings[TRUSTED_PROXIES], count)))
 
 
 async def _answer_problem(request: Request, error: Any) -> Response:

@@ -50,6 +50,7 @@ from tocsin.web.http.methods import find_methods, not_allowed, send_methods
 from tocsin.web.http.metrics import Metrics, MetricsReport
 from tocsin.web.http.responses import JsonResponse
 from tocsin.web.http.stored_metrics import StoredMetrics
+from tocsin.web.http.tracing import with_traces
 
 Handler = Callable[[Scope, Receive], Awaitable[ASGIApp]]
 
@@ -173,7 +174,7 @@ def _guarded(routed: ASGIApp, parts: GatewayDependencies) -> ASGIApp:
     def count(scope: Scope, status: int) -> None:
         parts.metrics.count_request(scope.get("tocsin.route", "other"), status)
 
-    return RequestScope(guarded, settings[TRUSTED_PROXIES], count)
+    return with_traces(RequestScope(guarded, settings[TRUSTED_PROXIES], count))
 
 
 class Endpoint:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.redaction import redact_json
 from tocsin.core.time.clock import Clock
+from tocsin.core.tracing.spans import span
 from tocsin.features.workflows.engine.attempts import StepWork
 from tocsin.features.workflows.engine.left_steps import LeftSteps
 from tocsin.features.workflows.engine.step_call import Attempt, Execute, StepCall, StepOutcome
@@ -163,7 +164,11 @@ class WorkflowRunner:
             begun=self._begun.get(step.name),
         )
         try:
-            ended = await work.run()
+            with span("step", step_type=step.type, step=step.name, run=self._handle.run_id) as current:
+                ended = await work.run()
+                current.set(outcome=ended.status)
+                if ended.status in ENDED_BADLY:
+                    current.fail((ended.error or {}).get("code") or ended.status)
         except asyncio.CancelledError:
             if not self._ended.is_set():  # the program stops; the record of the run says so
                 raise

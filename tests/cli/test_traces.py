@@ -1,0 +1,211 @@
+"""Traces reach a collector from real processes, and continue those of callers."""
+
+import json
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Cli, end, wait_until_it_listens
+from tests.otlp_collector import Collector, running_collector
+from tests.ports import free_port
+from tests.waiting import PATIENCE_S, until
+
+from tocsin_standins import StandinCluster
+from tocsin_standins.faults import Fault
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+CALLER = "00f067aa0ba902b7"
+TRACEPARENT = f"00-{TRACE}-{CALLER}-01"
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with running_collector() as running:
+        yield running
+
+
+@pytest.fixture
+def traced(wired: Cli, collector: Collector) -> Cli:
+    """The command with stand-ins, which exports its traces."""
+    wired.env |= {**collector.environment(), "REDIS_URL": "off", "GATEWAY_PORT": str(free_port())}
+    return wired
+
+
+@contextmanager
+def gateway(cli: Cli, **env: str) -> Iterator[subprocess.Popen[bytes]]:
+    with cli.running("gateway", env=env) as child:
+        wait_until_it_listens(child)
+        yield child
+
+
+def post(cli: Cli, **headers: str) -> int:
+    """Send a message as a caller of the gateway does; return the status."""
+    body = json.dumps({"channel": "teamchat", "target": "#ops", "message": "a-text-of-mine"}).encode()
+    named = {"Content-Type": "application/json", **{name.replace("_", "-"): text for name, text in headers.items()}}
+    request = urllib.request.Request(f"http://127.0.0.1:{cli.env['GATEWAY_PORT']}/send", body, named)
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+        return int(answer.status)
+
+
+def test_a_queued_message_keeps_its_trace_in_the_process_after_a_killed_one(
+    traced: Cli, town: StandinCluster, collector: Collector
+):
+    town.teamchat.faults.push(Fault.stall(86_400, accept=False))
+    with gateway(traced) as child:
+        assert post(traced, traceparent=TRACEPARENT, prefer="respond-async") == 202
+        accepted = collector.wait_for("queue message")
+        until(lambda: not town.teamchat.faults, "the first attempt has begun")
+        child.kill()
+        child.wait(PATIENCE_S)
+    request = collector.wait_for("POST /send")
+    assert (request.trace_id, request.parent) == (TRACE, CALLER)
+    assert (accepted.trace_id, accepted.parent) == (TRACE, request.span_id)
+    with gateway(traced):
+        attempt = collector.wait_for("deliver message", delivery=accepted.attributes["tocsin.delivery"])
+        call = collector.wait_for("call provider")
+    assert (attempt.trace_id, attempt.parent, attempt.failed) == (TRACE, accepted.span_id, False)
+    assert attempt.attributes["tocsin.outcome"] == "sent"
+    assert attempt.attributes["tocsin.attempt"] > 1
+    assert (call.trace_id, call.parent) == (TRACE, attempt.span_id)
+
+
+def test_request_message_and_call_are_one_trace_without_texts_or_secrets(
+    traced: Cli, town: StandinCluster, collector: Collector
+):
+    with gateway(traced, OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer%20x1", OTEL_SERVICE_NAME="bell") as child:
+        assert post(traced) == 200
+        request = collector.wait_for("POST /send")
+        end(child)
+    [message], [call] = collector.named("send message"), collector.named("call provider")
+    assert (request.parent, message.parent, call.parent) == ("", request.span_id, message.span_id)
+    assert request.trace_id == message.trace_id == call.trace_id
+    assert request.attributes["http.response.status_code"] == 200
+    assert request.resource["service.name"] == "bell"
+    assert {each["authorization"] for each in collector.headers} == {"Bearer x1"}
+    for private in (b"a-text-of-mine", b"#ops", town.environment()["TEAMCHAT_BOT_TOKEN"].encode()):
+        assert private not in collector.bodies
+
+
+def test_an_attempt_that_fails_has_the_kind_of_its_error(traced: Cli, town: StandinCluster, collector: Collector):
+    town.teamchat.faults.push(Fault.error("invalid_auth"))
+    with gateway(traced):
+        assert post(traced, prefer="respond-async") == 202
+        attempt = collector.wait_for("deliver message")
+    assert attempt.failed
+    assert attempt.attributes["error.type"] == "permanent"
+    assert attempt.attributes["tocsin.outcome"] == "dead"
+
+
+@pytest.mark.parametrize("invalid", ["", f"00-{TRACE}-{'0' * 16}-01", f"ff-{TRACE}-{CALLER}-01", "00-x", TRACE])
+def test_an_invalid_traceparent_begins_a_new_trace(traced: Cli, collector: Collector, invalid: str):
+    done = traced.process("send", "teamchat", "#ops", "hi", env={"TRACEPARENT": invalid})
+    assert done.code == 0, done.err
+    assert collector.wait_for("send message").trace_id != TRACE
+
+
+def test_a_command_continues_the_trace_of_its_environment(traced: Cli, collector: Collector):
+    assert traced.process("send", "teamchat", "#ops", "hi", env={"TRACEPARENT": TRACEPARENT}).code == 0
+    message = collector.wait_for("send message", channel="teamchat")
+    assert (message.trace_id, message.parent) == (TRACE, CALLER)
+
+
+def test_a_collector_that_fails_or_is_away_fails_no_message(traced: Cli, collector: Collector):
+    collector.status = 500
+    assert traced.process("send", "teamchat", "#ops", "hi").code == 0
+    away = f"http://127.0.0.1:{free_port()}"
+    assert traced.process("send", "teamchat", "#ops", "hi", env={"OTEL_EXPORTER_OTLP_ENDPOINT": away}).code == 0
+    assert collector.spans == []
+
+
+def test_without_an_endpoint_neither_a_send_nor_the_gateway_imports_opentelemetry(traced: Cli):
+    traced.env |= {"OTEL_EXPORTER_OTLP_ENDPOINT": "", "PYTHONPROFILEIMPORTTIME": "1"}
+    sent = traced.process("send", "teamchat", "#ops", "hi")
+    assert sent.code == 0, sent.err
+    log = traced.home / "imports"
+    with log.open("wb") as errors, subprocess.Popen([traced.tocsin, "gateway"], stderr=errors, env=traced.env) as child:
+        try:
+            until(lambda: answers(traced), "the gateway answers")
+            assert post(traced) == 200
+        finally:
+            child.kill()
+    for loaded in (sent.err, log.read_text()):
+        assert "tocsin.messaging.outbound.messenger" in loaded
+        assert "opentelemetry" not in loaded
+
+
+def answers(cli: Cli) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{cli.env['GATEWAY_PORT']}/health", timeout=PATIENCE_S) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("off", [{"OTEL_EXPORTER_OTLP_ENDPOINT": ""}, {"OTEL_SDK_DISABLED": "true"}])
+def test_nothing_is_recorded_without_an_endpoint_or_with_the_sdk_disabled(
+    traced: Cli, collector: Collector, off: dict[str, str]
+):
+    assert traced.process("send", "teamchat", "#ops", "hi", env=off).code == 0
+    assert collector.spans == []
+
+
+def test_log_lines_of_a_message_have_the_id_of_its_trace(traced: Cli, town: StandinCluster, collector: Collector):
+    town.teamchat.faults.push(Fault.error("invalid_auth"))
+    with gateway(traced) as child:
+        post(traced, traceparent=TRACEPARENT, prefer="respond-async")
+        attempt = collector.wait_for("deliver message")
+        _, _, err = end(child)
+    lines = [json.loads(line) for line in err.splitlines()]
+    [dead] = [line for line in lines if line.get("delivery") == attempt.attributes["tocsin.delivery"]]
+    assert (dead["trace_id"], dead["span_id"]) == (TRACE, attempt.span_id)
+
+
+def test_a_run_of_a_workflow_continues_the_trace_and_its_commands_are_given_it(traced: Cli, collector: Collector):
+    folder = traced.data_dir / "workflows"
+    folder.mkdir(mode=0o700, parents=True)
+    text = "name: w\nsteps:\n  - {name: say, command: 'echo tp=$TRACEPARENT'}\n  - {name: end, command: 'exit 3'}\n"
+    (folder / "w.yaml").write_text(text)
+    (folder / "w.yaml").chmod(0o600)
+    done = traced.process("workflows", "run", "w", env={"TRACEPARENT": TRACEPARENT})
+    assert done.code == 1, done.err
+    run = collector.wait_for("run", kind="workflow")
+    [said], [ended] = collector.named("step", step="say"), collector.named("step", step="end")
+    [started] = collector.named("start run")
+    assert {span.trace_id for span in collector.spans} == {TRACE}
+    assert (started.parent, run.parent) == (CALLER, started.span_id)
+    assert (said.parent, ended.parent) == (run.span_id, run.span_id)
+    assert f"tp=00-{TRACE}-{said.span_id}-01" in done.out + done.err
+    assert ended.failed
+    assert run.failed
+    assert run.attributes["tocsin.outcome"] == "failed"
+    assert collector.named("settle run")
+
+
+def test_a_confined_skill_is_given_no_variable_besides_those_of_the_sandbox(traced: Cli, collector: Collector):
+    skill = traced.data_dir / "skills" / "env"
+    skill.mkdir(parents=True)
+    (skill / "skill.yaml").write_text("name: env\ndescription: Show the environment.\ncommand: env\n")
+    done = traced.process("skills", "run", "--mode", "sandboxed", "env", env={"TRACEPARENT": TRACEPARENT})
+    assert done.code == 0, done.err
+    assert collector.wait_for("run", kind="skill").trace_id == TRACE
+    assert "TRACEPARENT" not in done.out + done.err
+
+
+def test_without_the_packages_a_send_and_doctor_say_how_to_install_them(traced: Cli, tmp_path_factory: Any):
+    site = tmp_path_factory.mktemp("site")
+    # What an installation without the extra shows: the API, on which other packages depend, and no SDK.
+    (site / "sitecustomize.py").write_text("import sys\nsys.modules['opentelemetry.sdk'] = None\n")
+    without = {"PYTHONPATH": str(site)}
+    sent = traced.process("send", "teamchat", "#ops", "hi", env=without)
+    assert sent.code == 0
+    assert 'pip install "tocsin[otel]"' in sent.err
+    found = traced.process("doctor", "--offline", "--json", env=without)
+    [finding] = [each for each in found.json()["findings"] if each["subject"] == "traces"]
+    assert (finding["state"], finding["fix"]) == ("warning", 'pip install "tocsin[otel]"')
+    [finding] = [
+        e for e in traced.process("doctor", "--offline", "--json").json()["findings"] if e["subject"] == "traces"
+    ]
+    assert finding["state"] == "ok"
