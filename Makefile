@@ -10,7 +10,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 ifndef TOGETHER
 .NOTPARALLEL:
 endif
-.PHONY: help demo test check format lint types imports timing generated words unit tested coverage compiled bench chaos many-hosts bot-proof message-proof ops-proof api-proof ui-proof tour versions plugins install-proof house docs site fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports timing generated words unit tested coverage compiled bench chaos many-hosts bot-proof message-proof heartbeat-proof ops-proof api-proof ui-proof tour versions plugins install-proof house docs site fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +43,9 @@ bot-proof: dev-env ## Kill, cut off and throttle the bot, at full size; prints a
 
 message-proof: dev-env ## Edit messages by key while their workers are killed, at full size; prints a table
 	@$(BIN)/python -m tools.message_proof
+
+heartbeat-proof: dev-env ## Ping 10,000 heartbeats while their gateway is killed; prints figures
+	@$(BIN)/python -m tools.heartbeat_proof $(ARGS)
 
 ops-proof: dev-env ## Measure SSH, cron, runs, watchers, task jobs and the status, at full size; prints a table
 	@$(BIN)/python -m tools.ops_proof
