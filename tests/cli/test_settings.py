@@ -204,9 +204,9 @@ def test_config_show_names_value_and_source_of_what_is_set(cli: Cli):
 
 def test_config_show_all_has_the_defaults_too(cli: Cli):
     out = cli("config", "show", "--all").out
-    assert "RATE_LIMIT_PER_IP          60" in out
+    assert re.search(r"RATE_LIMIT_PER_IP +60 ", out)
     assert "value of SMTP_USER" in out
-    assert "TEAMCHAT_API_URL           https://slack.com/api" in out
+    assert re.search("TEAMCHAT_API_URL +https://slack.com/api", out)
 
 
 def test_config_show_names_the_data_directory_in_force_when_none_is_set(cli: Cli):

@@ -18,7 +18,7 @@ from tocsin.scheduling.schedule import read_schedule
 
 log = logging.getLogger(__name__)
 
-_SENTENCES = {UNKNOWN: "Unknown field", MISSING: "Required"}
+_SENTENCES = {UNKNOWN: "Unknown key", MISSING: "Required"}
 MAX_ERRORS = 10  # reported at most; a document may have 100,000 errors
 
 # Errors of services whose problem has another code.
@@ -146,7 +146,7 @@ def _entry(found: Mapping[str, Any], names: Sequence[str]) -> dict[str, object]:
     return field_error(steps, code, detail, near)
 
 
-_SENTENCES = {UNKNOWN: "Unknown field", MISSING: "Required"}
+_OF_RECORDS = {UNKNOWN: "Unknown field", MISSING: "Required"}
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def _record_entry(issue: JsonIssue, body: Mapping[str, Any]) -> dict[str, object
     entry: dict[str, object] = {
         "pointer": issue.pointer,
         "code": "bad-value" if issue.code == WRONG_VALUE else issue.code,
-        "detail": _SENTENCES.get(issue.code, issue.detail),
+        "detail": _OF_RECORDS.get(issue.code, issue.detail),
     }
     if issue.code == "bad-cron" and (part := _part_of(str(body.get("schedule", "")))):
         entry["field"] = part

@@ -83,7 +83,7 @@ def test_an_older_name_still_counts_and_is_told_with_the_name_of_today(found, tm
         ("gateway_port", "GATEWAY_PORT"),
         ("GATEWAY-PORT", "GATEWAY_PORT"),
         ("GATEWAY_PORT_FILE", "GATEWAY_PORT"),
-        ("TOCSIN_COLOUR", ""),
+        ("TOCSIN_XYZZY", ""),
     ],
 )
 def test_a_name_that_looks_like_a_setting_is_told_with_the_one_that_was_meant(found, name: str, meant: str):

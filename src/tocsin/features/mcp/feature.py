@@ -1,6 +1,6 @@
 """What the MCP server is to the rest of the program."""
 
-from tocsin.core.audit.actions import AuditAction, AuditField
+from tocsin.core.audit.actions import OUTCOME, AuditAction, AuditField
 from tocsin.core.config.variables import Variable, token
 from tocsin.features.contract import Feature, FeatureCommand
 
@@ -44,7 +44,7 @@ MCP_CALL = AuditAction(
     (
         AuditField("tool", "name of the tool"),
         AuditField("arguments", "SHA-256 of the arguments, as JSON with sorted keys"),
-        AuditField("outcome", "`ok`; `denied` if a scope, profile or limit forbids the call; else `error`"),
+        OUTCOME,
     ),
     note="The arguments themselves are not recorded.",
 )

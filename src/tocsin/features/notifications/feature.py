@@ -10,7 +10,7 @@ _ID = AuditField("notification", "ID of the notification")
 _LEVEL = AuditField("level", "`info`, `success`, `warning` or `error`")
 _CATEGORY = AuditField("category", "category, for example `cron` or `security`")
 _COUNT = AuditField("count", "number of occurrences within a day")
-_PROFILE = AuditField("profile", "profile to which notices go")
+_PROFILE = AuditField("profile", "name of the profile")
 _READ = AuditField("read", "number of notifications marked as read")
 
 NOTIFICATION_CREATE = AuditAction(
