@@ -21,6 +21,14 @@ def header_values(scope: MutableMapping[str, Any], name: bytes) -> list[str]:
     return known.get(name, [])
 
 
+def require_target(scope: MutableMapping[str, Any], profile: str = "") -> None:
+    """Raise a 403 problem if the token of the caller is limited to other profiles; without one, to any."""
+    allowed: tuple[str, ...] = scope.get("tocsin.profiles", ())
+    if allowed and profile not in allowed:
+        detail = f"This token may send to these profiles only: {', '.join(allowed)}."
+        raise HttpProblemError("forbidden", detail)
+
+
 def prefers_async(scope: MutableMapping[str, Any]) -> bool:
     """Whether the caller prefers a response before the work is done; RFC 7240, section 4.1."""
     values = header_values(scope, b"prefer")

@@ -9,7 +9,15 @@ import pytest
 from tocsin.core.scopes import SCOPES
 from tocsin.features.mcp.service import SENDS_PER_HOUR
 
-READING = {"get_status", "list_runs", "read_run_log", "list_deliveries", "list_cron_jobs", "list_workflows"}
+READING = {
+    "get_status",
+    "list_runs",
+    "read_run_log",
+    "list_deliveries",
+    "list_cron_jobs",
+    "list_workflows",
+    "list_heartbeats",
+}
 SENDING, RUNNING = {"notify", "send_message"}, {"run_cron_job", "run_workflow"}
 ALL = READING | SENDING | RUNNING
 EVERYTHING = {"MCP_TOOLS": ",".join(sorted(ALL))}
@@ -195,3 +203,21 @@ async def test_a_hundred_injections_come_back_as_data_and_change_no_right(agent,
     assert seen == 100
     assert await agent.names() == before
     assert not (await agent.call("list_runs", q="approve"))["isError"]
+
+
+async def test_a_token_limited_to_profiles_sends_nowhere_else(agent, transport):
+    transport.will_answer(SENT)
+    inner = agent.client.app
+
+    async def limited(scope, receive, send):
+        scope["tocsin.profiles"] = ("nightly",)
+        await inner(scope, receive, send)
+
+    agent.client.app = limited
+    result = await agent.call("notify", name="ops", message="x")
+    assert result["isError"]
+    assert "these profiles only: nightly" in result["content"][0]["text"]
+    assert agent.calls()[-1].metadata["outcome"] == "denied"
+    direct = await agent.client.post("/api/msg/send", {"channel": "teamchat", "target": "#ops", "message": "x"})
+    assert direct.status == 403
+    assert transport.sent == []

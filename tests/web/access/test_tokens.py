@@ -98,3 +98,14 @@ async def test_each_change_has_one_audit_entry_without_the_token(tokens: ApiToke
 async def test_a_token_is_masked_wherever_it_would_be_shown(tokens: ApiTokens):
     _, text = await tokens.create("backup", ["send"], CALLER)
     assert Redactor()(f"it is {text}, really") == "it is [secret], really"
+
+
+async def test_a_token_keeps_the_profiles_that_it_is_limited_to(tokens: ApiTokens, audit: AuditTrail):
+    made, text = await tokens.create("agent", ["send"], CALLER, ["oncall", "oncall", "nightly"])
+    assert made.profiles == ("oncall", "nightly")
+    found = await tokens.find(text)
+    assert found is not None
+    assert found.profiles == ("oncall", "nightly")
+    assert audit.log.tail(1)[0].metadata["profiles"] == ["oncall", "nightly"]
+    with pytest.raises(InvalidTokenError, match="invalid profile name"):
+        await tokens.create("other", ["send"], CALLER, ["a b"])

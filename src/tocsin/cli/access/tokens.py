@@ -40,6 +40,13 @@ def configure_tokens(parser: argparse.ArgumentParser) -> None:
     create.add_argument(
         "--scope", action="append", choices=SCOPES, required=True, metavar="SCOPE", dest="scopes", help=_SCOPES_HELP
     )
+    create.add_argument(
+        "--profiles",
+        type=readable,
+        default="",
+        metavar="NAMES",
+        help="the only profiles that the token may send to, divided by commas (default: it may send to every target)",
+    )
     create.set_defaults(run=_create)
     commands["list"].epilog = "example: tocsin tokens list --json"
     commands["list"].set_defaults(run=_list)
@@ -52,7 +59,7 @@ def configure_tokens(parser: argparse.ArgumentParser) -> None:
 def _create(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> None:
         tokens = _tokens(app)
-        token, text = await tokens.create(arguments.name, arguments.scopes, CALLER)
+        token, text = await tokens.create(arguments.name, arguments.scopes, CALLER, _split(arguments.profiles))
         try:
             out.secret({**to_json(token), "token": text}, "token", only_here=True)
         except OutputError as error:  # the token could not be shown
@@ -63,6 +70,8 @@ def _create(arguments: argparse.Namespace, options: Options, out: Console) -> in
         with_app(options, out, work, writes=True)
     except InvalidTokenError as error:
         raise ConfigError(str(error), hint=error.hint) from None
+    if {"read", "send"} <= {*arguments.scopes} and not arguments.profiles:
+        out.note("An agent with this token can send what it reads to any target. `--profiles` limits where it sends.")
     out.note("The token is shown only now. Send it in the header `Authorization: Bearer <token>`.")
     return DONE
 
@@ -90,6 +99,10 @@ def _revoke(arguments: argparse.Namespace, options: Options, out: Console) -> in
         return FAILED
     out.effect_done("the token was revoked")
     return out.answer(token, f"revoked {token.name}")
+
+
+def _split(names: str) -> list[str]:
+    return [each.strip() for each in names.split(",") if each.strip()]
 
 
 def _tokens(app: App) -> ApiTokens:

@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from tocsin.assembly.full.access import sign_in_link
+from tocsin.assembly.full.access import open_tokens, sign_in_link
 from tocsin.assembly.full.services import monitor, serve
 from tocsin.assembly.light import load_settings
 from tocsin.assembly.program import App, direct_transport, open_app
@@ -30,12 +30,14 @@ from tocsin.core.process.forking import forked_reapers
 from tocsin.core.process.git import GitProgram
 from tocsin.core.process.starting import running
 from tocsin.features.workflows.requests import AlreadyRunningError
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import StartRequest
 from tocsin.runs.model import RunTrigger
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.packages import EXTRAS, how_to_install, is_installed
 from tocsin.terminal.text import own_command
+from tocsin.web.access.tokens import UnknownTokenError
 
 if TYPE_CHECKING:
     from tocsin.core.audit.actions import AuditAction
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from tocsin_standins.recorder import RecordedRequest
 
 PARTS = frozenset({"gateway", "bot", "dashboard", "scheduler"})
+AGENT = "agent"  # name of the token for MCP
 WORD_S = 0.1  # pause between the words of the stand-in model, so that the answer visibly grows
 # Try the default ports first, so that examples in the documentation work.
 USUAL_PORTS = (GATEWAY_PORT.default, DASHBOARD_PORT.default)
@@ -77,7 +80,8 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
                         app.audit.observe(partial(_show_rule, cluster))
                         link = await sign_in_link(app, f"http://{DASHBOARD_HOST.default}:{dashboard}")
                         await _start_runs(app)
-                        welcome = partial(_welcome, out, cluster, env_file, redis_url, link)
+                        access = DemoAccess(link, await _agent_token(app))
+                        welcome = partial(_welcome, out, cluster, env_file, redis_url, access)
                         await serve(app, PARTS, welcome)
                     return
                 except ConfigError:  # another program took a port meanwhile
@@ -119,6 +123,20 @@ def _free_port(wanted: int) -> int:
     raise ConfigError("no free port on loopback", hint="stop a program that uses many ports")
 
 
+class DemoAccess(NamedTuple):
+    """How a person and an agent get into the demo."""
+
+    link: str  # signs in once
+    token: str  # of an agent that may read, and send to the profile
+
+
+async def _agent_token(app: App) -> str:
+    tokens, caller = open_tokens(app), Caller(CLI.name)
+    with suppress(UnknownTokenError):  # made before a port was found to be taken
+        await tokens.revoke(AGENT, caller)
+    return (await tokens.create(AGENT, ("read", "send"), caller, [PROFILE]))[1]
+
+
 async def _start_runs(app: App) -> None:
     """Start the workflow that waits for a person and the job that fails, as samples of runs."""
     request = StartRequest(source=CLI.name, cause=RunTrigger.MANUAL, actor="demo")
@@ -128,17 +146,23 @@ async def _start_runs(app: App) -> None:
 
 
 def _welcome(
-    out: Console, cluster: "StandinCluster", env_file: Path, redis_url: str, link: str, addresses: Mapping[str, str]
+    out: Console,
+    cluster: "StandinCluster",
+    env_file: Path,
+    redis_url: str,
+    access: DemoAccess,
+    addresses: Mapping[str, str],
 ) -> None:
     cluster.connect(addresses["gateway"], TEXTS)
     has_model = find_spec("pydantic_ai") is not None
     commands = _commands(cluster, env_file, addresses["gateway"], has_model=has_model)
+    commands.append(_agent_call(addresses["dashboard"], access.token))
     if out.as_json:
         out.document(
             {
                 "gateway": addresses["gateway"],
                 "dashboard": addresses["dashboard"],
-                "sign_in": link,
+                "sign_in": access.link,
                 "page": cluster.page.url,
                 "env_file": str(env_file),
                 "commands": commands,
@@ -153,7 +177,7 @@ def _welcome(
             "to stop."
         ),
         "",
-        f"  dashboard           {link}   (signs you in once)",
+        f"  dashboard           {access.link}   (signs you in once)",
         f"  talk to the bot     {cluster.page.url}   (open it in a browser; it also shows the sent messages)",
         f"  gateway             {addresses['gateway']}",
         f"  bus                 {bus}",
@@ -207,6 +231,14 @@ def _commands(cluster: "StandinCluster", env_file: Path, gateway: str, *, has_mo
         f"{tocsin} bot access list",
         f"{tocsin} audit tail",
     ]
+
+
+def _agent_call(dashboard: str, token: str) -> str:
+    """Return a command that sends a message as an agent does, over MCP."""
+    params = {"name": "notify", "arguments": {"name": PROFILE, "message": "The build is green"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    headers = f"-H 'Content-Type: application/json' -H 'Authorization: Bearer {token}'"
+    return f"curl -w '\\n' {dashboard}/mcp {headers} -d {shlex.quote(body)}"
 
 
 def _replaced(env_file: Path) -> list[str]:

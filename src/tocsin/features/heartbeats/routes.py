@@ -22,7 +22,7 @@ from tocsin.features.hooks import OperationsOf
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.reading import JSON
 from tocsin.rest.refusals import pointing_out
@@ -56,7 +56,14 @@ class HeartbeatRoutes:
     def __init__(self, heartbeats: Heartbeats) -> None:
         self._heartbeats = heartbeats
 
-    @operation("GET", "/api/heartbeats", extension=True, problems=("validation-failed",), answer=Page[HeartbeatRecord])
+    @operation(
+        "GET",
+        "/api/heartbeats",
+        extension=True,
+        problems=("validation-failed",),
+        answer=Page[HeartbeatRecord],
+        tool=OfferedTool("list_heartbeats", read_only=True, idempotent=True),
+    )
     async def list_heartbeats(
         self,
         paging: PagingOf,

@@ -4,10 +4,15 @@ from tocsin.core.audit.actions import ACTOR, IP, OUTCOME, REASON, REQUEST_ID, Au
 
 TOKEN = AuditField("token", "name of the token")
 TOKEN_SCOPES = AuditField("scopes", "scopes of the token")
+TOKEN_PROFILES = AuditField("profiles", "the only profiles that the token may send to")
 MEANS = AuditField("means", "credentials: `password`, `basic` (in the request of a script) or `link`")
 
 TOKEN_CREATE = AuditAction(
-    "token.create", "An API token was created.", (TOKEN, TOKEN_SCOPES), note="The token itself is not recorded."
+    "token.create",
+    "An API token was created.",
+    (TOKEN, TOKEN_SCOPES),
+    (TOKEN_PROFILES,),
+    note="The token itself is not recorded.",
 )
 TOKEN_REVOKE = AuditAction("token.revoke", "An API token was revoked.", (TOKEN,))
 

@@ -59,6 +59,7 @@ class BearerTokens:
             _note(scope, "", frozenset(), f"The token is wrong or was revoked: {_NEEDED}.")
         else:
             _note(scope, token.user, token.allows, "")
+            scope["tocsin.profiles"] = token.profiles
         await self._app(scope, receive, send)
 
     def _is_gateway_token(self, text: str) -> bool:

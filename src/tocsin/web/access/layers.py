@@ -95,6 +95,7 @@ class Authentication:
         if token is None:
             raise unauthenticated(scope, "The token is wrong or was revoked.", bearer=True)
         scope["tocsin.still_allowed"] = partial(self._tokens.is_good, text)
+        scope["tocsin.profiles"] = token.profiles
         return AuthenticatedCaller(token.user, token.allows, "token")
 
     async def _by_basic(self, scope: Scope, credentials: str) -> AuthenticatedCaller:
@@ -126,6 +127,7 @@ class LocalCaller:
         scope["tocsin.user"] = token.user if token else "" if self._token else "local"
         scope["tocsin.scopes"] = token.allows if token else frozenset() if self._token else self._scopes
         scope["tocsin.login"] = "" if self._token and not token else "local"
+        scope["tocsin.profiles"] = token.profiles if token else ()
         if not scope["tocsin.user"]:
             scope["tocsin.refusal"] = unauthenticated(scope, "The token is wrong or was revoked.", bearer=True)
         await self._app(scope, receive, send)

@@ -40,4 +40,8 @@ MIGRATIONS = (
         value TEXT NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    -- The profiles that a token may send to, divided by blanks; empty: to every target.
+    ALTER TABLE access_tokens ADD COLUMN profiles TEXT NOT NULL DEFAULT '';
+    """,
 )

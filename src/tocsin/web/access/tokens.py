@@ -62,6 +62,7 @@ class ApiToken:
     scopes: Annotated[tuple[str, ...], Converted(list, list[ScopeWord])]
     created_at: Time
     last_used_at: Time | None
+    profiles: Annotated[tuple[str, ...], Converted(list, list[str])] = ()  # the only ones it may send to, if any
 
     @property
     def user(self) -> str:
@@ -82,8 +83,12 @@ class ApiTokens:
         self._clock = clock
         self._audit = audit
 
-    async def create(self, name: str, scopes: Iterable[str], caller: Caller) -> tuple[ApiToken, str]:
+    async def create(
+        self, name: str, scopes: Iterable[str], caller: Caller, profiles: Iterable[str] = ()
+    ) -> tuple[ApiToken, str]:
         """Create a token; return its record, and the token, which cannot be shown again.
+
+        With `profiles`, it sends to these only, and to no other target.
 
         Raises InvalidTokenError and TokenNameTakenError.
         """
@@ -93,13 +98,16 @@ class ApiTokens:
             raise InvalidTokenError("invalid token name", hint=form)
         if not chosen or chosen - ALL_SCOPES:
             raise InvalidTokenError("a token needs at least one scope", hint=f"choose from: {', '.join(SCOPES)}")
+        only = tuple(dict.fromkeys(profiles))
+        if not all(_NAME.fullmatch(each) for each in only):
+            raise InvalidTokenError("invalid profile name", hint="`tocsin profiles` shows the profiles")
         text = PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
-        made = ApiToken(new_id(), name, tuple(s for s in SCOPES if s in chosen), self._clock.now(), None)
+        made = ApiToken(new_id(), name, tuple(s for s in SCOPES if s in chosen), self._clock.now(), None, only)
 
         def insert(connection: sqlite3.Connection) -> bool:
             done = connection.execute(
-                "INSERT INTO access_tokens VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT (name) DO NOTHING",
-                [made.id, name, _hash(text), " ".join(made.scopes), made.created_at],
+                "INSERT INTO access_tokens VALUES (?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (name) DO NOTHING",
+                [made.id, name, _hash(text), " ".join(made.scopes), made.created_at, " ".join(only)],
             )
             return done.rowcount > 0
 
@@ -167,6 +175,8 @@ class ApiTokens:
         facts = {**caller.facts, "token": token.name}
         if action is TOKEN_CREATE:
             facts["scopes"] = list(token.scopes)
+            if token.profiles:
+                facts["profiles"] = list(token.profiles)
         self._audit.record(action, f"token {token.name}", source=caller.source, metadata=facts)
 
 
@@ -180,7 +190,8 @@ def _note_use(connection: sqlite3.Connection, token_id: str, at: float) -> None:
 
 
 def _token_of(row: sqlite3.Row) -> ApiToken:
-    return ApiToken(row["id"], row["name"], tuple(row["scopes"].split()), row["created_at"], row["last_used_at"])
+    scopes, profiles = (tuple(row[column].split()) for column in ("scopes", "profiles"))
+    return ApiToken(row["id"], row["name"], scopes, row["created_at"], row["last_used_at"], profiles)
 
 
 def _unknown(name: str) -> UnknownTokenError:

@@ -21,7 +21,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, keep_lease
 from tocsin.messaging.outbound.messenger import Messenger, NotifyResult, UnknownKeyError
 from tocsin.messaging.outbound.outbox import Outbox
-from tocsin.rest.headers import header_values, idempotency_key, prefers_async
+from tocsin.rest.headers import header_values, idempotency_key, prefers_async, require_target
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.bearer import GATEWAY_USER
 from tocsin.web.gateway.audit_actions import GATEWAY
@@ -54,6 +54,7 @@ class SendHandler:
         """Send one message; return its send result, or its location in the queue."""
         raw = await read_body(scope, receive)
         body = _with_content(parse_fields(scope, raw, QUEUE_REQUEST, _OTHERS))
+        require_target(scope, body.get("profile", ""))
         queued = prefers_async(scope)
         if not queued:
             for term in TERMS:
@@ -75,6 +76,7 @@ class SendHandler:
 
     async def withdraw(self, scope: Scope, receive: Receive) -> ASGIApp:
         """DELETE /messages/{channel}/{key}: withdraw the message of a key, now or through the queue."""
+        require_target(scope)
         channel, key = scope["path_params"]["channel"], scope["path_params"]["key"]
         [target] = parse_qs(scope["query_string"].decode("latin-1")).get("target", [])[:1] or [""]
         if not target:

@@ -28,7 +28,7 @@ from tocsin.messaging.outbound.messenger import Messenger, NotifyResult
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.messaging.outbound.profiles import Profile, Profiles
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.headers import prefers_async
+from tocsin.rest.headers import prefers_async, require_target
 from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.web.dashboard.operations.channel_settings import CHANNEL_CONNECT
 from tocsin.web.dashboard.operations.messaging_models import (
@@ -140,6 +140,7 @@ class MessagingRoutes:
         With `queue` or `Prefer: respond-async`, the message is stored and retried until it is sent. With `dry_run`,
         it is not sent, and the response is `{parts, warnings}`.
         """
+        require_target(request.scope)
         if body.dry_run:
             return self._plan(body)
         if (preferred := prefers_async(request.scope)) or body.queue:
@@ -219,8 +220,9 @@ class MessagingRoutes:
         tool=OfferedTool("notify", open_world=True, omits=OF_PEOPLE, signed="message"),
         responses=FAN_OUT,
     )
-    async def send_to_profile(self, name: str, body: ProfileMessage, caller: CallerOf) -> Any:
+    async def send_to_profile(self, request: Request, name: str, body: ProfileMessage, caller: CallerOf) -> Any:
         """Send a message to every target of a profile; with `dry_run`, only show what would be sent."""
+        require_target(request.scope, name)
         if body.dry_run:
             plans = self._parts.messenger.plan(name, body.message, parse_mode=body.mode, content=body.content)
             return JSONResponse({"profile": name, "plans": [_planned_target(*each) for each in plans]})

@@ -1,6 +1,6 @@
 """The operations on the tokens of scripts and agents."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, get_args
 
 from fastapi import Request, Response
@@ -28,6 +28,11 @@ class NewToken(RequestBody):
         "Scopes of the token. `admin` includes all other scopes except `answer`, which only callers with that scope "
         "can grant.",
     ]
+    profiles: Annotated[
+        list[str],
+        Written(ListType(TextType(max_chars=MAX_NAME), max_items=50)),
+        "Limits where it sends.",
+    ] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +78,7 @@ class TokenRoutes:
         """Create a token; only this response contains its value."""
         for word in body.scopes:  # a caller cannot grant a scope it lacks
             require_scope(request.scope, word)
-        token, text = await self._tokens.create(body.name, body.scopes, caller)
+        token, text = await self._tokens.create(body.name, body.scopes, caller, body.profiles)
         response.headers["Location"] = f"/api/tokens/{token.name}"
         return tag(response, CreatedToken(known=token, token=text), _version(token))
 

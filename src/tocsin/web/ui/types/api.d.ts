@@ -358,6 +358,7 @@ export interface CreatedToken {
   scopes: ("read" | "send" | "run" | "answer" | "admin")[];
   created_at: string;
   last_used_at: string | null;
+  profiles: string[];
   token: string | null;
 }
 /** Job with its next runs. */
@@ -995,6 +996,7 @@ export interface NewSshRun {
 export interface NewToken {
   name: string;
   scopes: ("read" | "send" | "run" | "answer" | "admin")[];
+  profiles?: string[];
 }
 /** A run that is due next. */
 export interface NextRunRecord {
@@ -1861,6 +1863,7 @@ export interface TokenRecord {
   scopes: ("read" | "send" | "run" | "answer" | "admin")[];
   created_at: string;
   last_used_at: string | null;
+  profiles: string[];
 }
 /** A conversation and its messages, the oldest first. */
 export interface TranscriptRecord {

@@ -1,0 +1,76 @@
+"""The protocol over standard input and output."""
+
+import json
+from functools import partial
+
+import pytest
+
+from tocsin.assembly.full.dashboard import local_dashboard
+from tocsin.features.mcp.local import MAX_LINE, LocalServer
+from tocsin.features.mcp.protocol import LEGACY
+from tocsin.features.mcp.service import AgentTools
+
+
+@pytest.fixture
+def server(agent):
+    return LocalServer(agent.app.features.opened("mcp"), partial(local_dashboard, agent.app))
+
+
+async def ask(server: LocalServer, method: str, params=None):
+    """Return the response to a request."""
+    line = json.dumps({"jsonrpc": "2.0", "id": 7, "method": method, "params": params or {}}).encode()
+    return json.loads(await server.answer(line))
+
+
+async def test_the_start_loads_no_operations(agent):
+    def fail(token, scopes):
+        raise AssertionError("the dashboard was opened")
+
+    server = LocalServer(agent.app.features.opened("mcp"), fail)
+    assert (await ask(server, "initialize", {"protocolVersion": LEGACY[0]}))["result"]["protocolVersion"] == LEGACY[0]
+    assert await server.answer(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}') == b""
+
+
+async def test_without_a_token_the_account_reads_and_sends(server):
+    names = {each["name"] for each in (await ask(server, "tools/list"))["result"]["tools"]}
+    assert {"notify", "list_runs"} <= names
+    assert "run_workflow" not in names
+
+
+@pytest.mark.parametrize("settings", [{"TOCSIN_TOKEN": "tcs_wrong"}])
+async def test_a_wrong_token_is_an_error_with_a_sentence(server):
+    assert "token" in (await ask(server, "tools/list"))["error"]["message"]
+
+
+async def test_an_operator_asks_as_the_local_account_in_the_audit_log(server, agent):
+    await ask(server, "tools/call", {"name": "list_runs", "arguments": {}})
+    assert agent.calls()[-1].metadata["actor"] == "local"
+
+
+@pytest.mark.parametrize(
+    ("line", "code"), [(b"{", -32700), (b"[]", -32600), (b" " * MAX_LINE + b"{}", -32600), (b"[" * 100_000, -32700)]
+)
+async def test_malformed_lines_are_answered(server, line, code):
+    assert json.loads(await server.answer(line))["error"]["code"] == code
+
+
+async def test_lines_are_answered_until_the_input_ends(server: LocalServer, agent):
+    lines = [json.dumps({"jsonrpc": "2.0", "id": n, "method": "ping"}).encode() + b"\n" for n in range(40)]
+    written: list[bytes] = []
+
+    async def read() -> bytes:
+        return lines.pop() if lines else b""
+
+    assert isinstance(agent.app.features.opened("mcp"), AgentTools)
+    await server.serve(read, written.append)
+    assert sorted(json.loads(each)["id"] for each in written) == list(range(40))
+
+
+async def test_setup_prints_what_to_paste_and_checks_the_connection(agent):
+    from tocsin.features.mcp.connection import server_url, try_connection
+
+    assert server_url(agent.app.features.opened("mcp")) == "http://127.0.0.1:8200/mcp"
+    problem, tools = await try_connection("http://127.0.0.1:9/mcp", "tcs_x")
+    assert problem
+    assert tools == 0
+    assert "TOCSIN_TOKEN" in (await try_connection("http://127.0.0.1:9/mcp", ""))[0]
