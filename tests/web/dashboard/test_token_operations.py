@@ -57,3 +57,16 @@ async def test_only_an_administrator_sees_and_makes_tokens(client):
     client.scopes = frozenset({"read", "send", "run"})
     assert (await client.get("/api/tokens")).status == 403
     assert (await client.post("/api/tokens", {"name": "a", "scopes": ["admin"]})).status == 403
+
+
+async def test_a_token_limited_to_profiles_creates_none_that_sends_elsewhere(client):
+    inner = client.app
+
+    async def limited(scope, receive, send):
+        scope["tocsin.profiles"] = ("nightly",)
+        await inner(scope, receive, send)
+
+    client.app = limited
+    for profiles, status in ((["nightly"], 201), (["ops"], 403), ([], 403)):
+        body = {"name": f"t{len(profiles)}{status}", "scopes": ["send"], "profiles": profiles}
+        assert (await client.post("/api/tokens", body)).status == status

@@ -11,6 +11,7 @@ from tocsin.core.records.marks import Flat
 from tocsin.rest.bodies import RequestBody
 from tocsin.rest.callers import CallerOf, require_scope
 from tocsin.rest.conditional import check_unchanged, tag
+from tocsin.rest.headers import require_target
 from tocsin.rest.models import MAX_NAME, NAME_PATTERN
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
@@ -78,6 +79,8 @@ class TokenRoutes:
         """Create a token; only this response contains its value."""
         for word in body.scopes:  # a caller cannot grant a scope it lacks
             require_scope(request.scope, word)
+        for profile in body.profiles or [""]:  # nor a target that it may not send to
+            require_target(request.scope, profile)
         token, text = await self._tokens.create(body.name, body.scopes, caller, body.profiles)
         response.headers["Location"] = f"/api/tokens/{token.name}"
         return tag(response, CreatedToken(known=token, token=text), _version(token))
