@@ -56,11 +56,10 @@ def test_a_queued_message_keeps_its_trace_in_the_process_after_a_killed_one(
     town.teamchat.faults.push(Fault.stall(86_400, accept=False))
     with gateway(traced) as child:
         assert post(traced, traceparent=TRACEPARENT, prefer="respond-async") == 202
-        accepted = collector.wait_for("queue message")
+        accepted, request = collector.wait_for("queue message"), collector.wait_for("POST /send")
         until(lambda: not town.teamchat.faults, "the first attempt has begun")
         child.kill()
         child.wait(PATIENCE_S)
-    request = collector.wait_for("POST /send")
     assert (request.trace_id, request.parent) == (TRACE, CALLER)
     assert (accepted.trace_id, accepted.parent) == (TRACE, request.span_id)
     with gateway(traced):

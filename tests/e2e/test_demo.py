@@ -158,7 +158,7 @@ def test_the_demo_tells_where_things_are_and_what_to_try(demo: Demo):
     assert demo.address("gateway").startswith("http://127.0.0.1:")
     assert demo.page.startswith("http://127.0.0.1:")
     has_sshd = any(" ssh run " in command for command in demo.commands)
-    assert len(demo.commands) == 25 + has_sshd
+    assert len(demo.commands) == 26 + has_sshd
 
 
 def test_the_link_of_the_dashboard_signs_in_once(demo: Demo):

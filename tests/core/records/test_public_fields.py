@@ -25,8 +25,8 @@ from tocsin.web.dashboard.operations.settings import (
 from tocsin.web.dashboard.operations.tokens import CreatedToken
 
 PUBLIC: dict[Any, str] = {
-    ApiToken: "id name scopes created_at last_used_at",
-    CreatedToken: "id name scopes created_at last_used_at token",
+    ApiToken: "id name scopes created_at last_used_at profiles",
+    CreatedToken: "id name scopes created_at last_used_at profiles token",
     VaultKeys: "keys count",
     SecretAgeRecord: "name status age_days max_age_days warn_at expires_at",
     RotationRecord: "ok warning expired items",
