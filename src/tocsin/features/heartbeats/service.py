@@ -32,7 +32,6 @@ from tocsin.features.heartbeats.feature import (
     HEARTBEATS,
 )
 from tocsin.features.heartbeats.ledger import rows
-from tocsin.features.heartbeats.ledger.messages import removal_message, store_message
 from tocsin.features.heartbeats.ledger.rules import begin
 from tocsin.features.heartbeats.model import (
     Heartbeat,
@@ -53,6 +52,7 @@ from tocsin.features.heartbeats.store import BADGE_KEY, PING_KEY, HeartbeatStore
 from tocsin.scheduling.zones import default_zone
 
 _TIMING = frozenset({"period", "schedule", "timezone"})
+_REMOVED = "It was removed while it was down."
 
 
 class HeartbeatActor(NamedTuple):
@@ -145,7 +145,8 @@ class Heartbeats:
                 )
         for name, before in known.items():
             if before.source is HeartbeatSource.FILE and not before.removed_at and name not in found:
-                _remove(connection, before, now)
+                rows.end_alarm(connection, before, _REMOVED)
+                rows.save(connection, _removed(before, now))
                 changes.append(_FileChange(HEARTBEAT_DELETE, name))
         return changes
 
@@ -208,11 +209,7 @@ class Heartbeats:
         """Remove a heartbeat; its address is refused from now on, its history is kept for 30 days."""
         found = await self.get(name_or_id)
         self._refuse_file(found)
-
-        def work(connection: Connection, known: Mapping[str, Heartbeat]) -> None:
-            _remove(connection, rows.find(connection, found.id), self.now())
-
-        await self.store.change_all(work)
+        await self.store.change(found.id, lambda each: _removed(each, self.now()), ends=_REMOVED)
         self.record(HEARTBEAT_DELETE, found, actor)
         return found
 
@@ -227,7 +224,7 @@ class Heartbeats:
 
         if found.watched.state is HeartbeatState.PAUSED:
             return found
-        after = await self.store.change(found.id, paused)
+        after = await self.store.change(found.id, paused, ends="It was paused while it was down.")
         self.record(HEARTBEAT_PAUSE, after, actor)
         return after
 
@@ -384,7 +381,5 @@ def _redefined(heartbeat: Heartbeat, definition: HeartbeatDefinition, now: float
     return replace(heartbeat, definition=definition, updated_at=now, removed_at=None, watched=watched, told=told)
 
 
-def _remove(connection: Connection, heartbeat: Heartbeat, now: float) -> None:
-    if heartbeat.told == HeartbeatState.DOWN:
-        store_message(connection, removal_message(heartbeat))
-    rows.save(connection, replace(heartbeat, removed_at=now, quiet_until=None))
+def _removed(heartbeat: Heartbeat, now: float) -> Heartbeat:
+    return replace(heartbeat, removed_at=now, quiet_until=None, told="")

@@ -81,11 +81,17 @@ class HeartbeatStore:
 
         return await self._database.write(change)
 
-    async def change(self, name_or_id: str, edit: Callable[[Heartbeat], Heartbeat]) -> Heartbeat:
-        """Replace a heartbeat by the result of `edit`, in one transaction; raises UnknownHeartbeatError."""
+    async def change(self, name_or_id: str, edit: Callable[[Heartbeat], Heartbeat], ends: str = "") -> Heartbeat:
+        """Replace a heartbeat by the result of `edit`, in one transaction; raises UnknownHeartbeatError.
+
+        `ends` says why that ends an alarm, if there is one.
+        """
 
         def work(connection: sqlite3.Connection) -> Heartbeat:
-            changed = edit(rows.find(connection, name_or_id))
+            before = rows.find(connection, name_or_id)
+            changed = edit(before)
+            if ends:
+                rows.end_alarm(connection, before, ends)
             rows.save(connection, changed)
             return changed
 

@@ -197,6 +197,12 @@ class Outbox:
         UnknownChannelError, ChannelError for a text that cannot be sent, and the store's errors.
         """
         outgoing = [Outgoing(target, reply.text, parse_mode=reply.parse_mode, extra=reply.extra) for reply in replies]
+        return await self.queue_outgoing(channel, outgoing, key, caller)
+
+    async def queue_outgoing(
+        self, channel: str, outgoing: Sequence[Outgoing], key: str, caller: Caller
+    ) -> list[Delivery]:
+        """Queue messages with their fields; the rest is as in `queue_replies`."""
         prepared = [self._prepare_reply(channel, item, caller.source) for item in outgoing]
         new = [item.with_terms(None, None, f"{key}:{number}") for number, item in enumerate(prepared)]
         return await self.enqueue(new, caller)

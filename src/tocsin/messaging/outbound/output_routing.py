@@ -1,16 +1,16 @@
 """Route the output of a run to `<channel>:<target>` or to a profile, through the durable queue."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from tocsin.channels.contract import PLAIN, SendResult
+from tocsin.channels.contract import NO_CONTENT, PLAIN, Outgoing, SendResult
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.time.timestamps import duration_words
 from tocsin.delivery.model import OPEN, DeliveryStatus
 from tocsin.delivery.store import DeliveryFilter, UnknownDeliveryError
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
-from tocsin.messaging.outbound.profiles import Profiles
+from tocsin.messaging.outbound.profiles import ProfileEntry, Profiles
 
 LONGEST_WAIT_S = 900.0  # until a queue that is not worked off counts as trouble
 _LOOKED_AT = 200  # newest queued messages
@@ -27,6 +27,7 @@ class _Target(NamedTuple):
     channel: str
     target: str
     place: str = ""  # position of the target's mistake in the profiles file
+    entry: ProfileEntry | None = None
 
 
 class OutputRouter:
@@ -52,10 +53,21 @@ class OutputRouter:
         self._profiles().add(name, kind, target)
         return kind
 
-    async def queue(self, destination: str, text: str, caller: Caller, key: str) -> QueuedOutput:
-        """Queue a text for each target, once per `key`.
+    async def queue(
+        self,
+        destination: str,
+        text: str,
+        caller: Caller,
+        key: str,
+        *,
+        content: Mapping[str, Any] = NO_CONTENT,
+        resolves: bool = False,
+    ) -> QueuedOutput:
+        """Queue a text for each target, once per `key`; with fields, as `content`, as the entries of the profile say.
 
-        A refused target, or an unknown destination, becomes a failed result. Raises StoreUnavailableError.
+        A text that `resolves` a problem goes where its message went, which has the same key and priority, and edits it
+        unless the entry says otherwise. A refused target, or an unknown destination, becomes a failed result. Raises
+        StoreUnavailableError.
         """
         try:
             targets = self._targets(destination)
@@ -63,7 +75,11 @@ class OutputRouter:
             raise
         except TocsinError as error:
             return QueuedOutput((SendResult(False, "", destination, error=error.sentence()),), ())
-        made = [await self._queue(target, text, caller, f"{key}:{n}") for n, target in enumerate(targets)]
+        made = [
+            await self._queue(target, text, caller, f"{key}:{n}", _adapted(target, content, resolves=resolves))
+            for n, target in enumerate(targets)
+            if not (content and target.entry and target.entry.skips(content))
+        ]
         refused = tuple(each for each in made if isinstance(each, SendResult))
         return QueuedOutput(refused, tuple(each for each in made if isinstance(each, str)))
 
@@ -97,18 +113,24 @@ class OutputRouter:
             return [_Target(channel.strip(), target.strip())]
         profiles = self._profiles()
         entries = profiles.get(destination).entries
-        return [_Target(entry.channel, entry.target, profiles.place(entry)) for entry in entries]
+        return [_Target(entry.channel, entry.target, profiles.place(entry), entry) for entry in entries]
 
-    async def _queue(self, target: _Target, text: str, caller: Caller, key: str) -> SendResult | str:
+    async def _queue(
+        self, target: _Target, text: str, caller: Caller, key: str, content: Mapping[str, Any]
+    ) -> SendResult | str:
         """Return the ID of the delivery, or a failed result."""
-        from tocsin.messaging.inbound.handling import Reply  # takes 4 ms, which commands that only list avoid
-
         try:
-            replies = [Reply(text, PLAIN)]
-            [delivery] = await self._outbox.queue_replies(target.channel, target.target, replies, key, caller)
+            outgoing = Outgoing(target.target, text, parse_mode=PLAIN, content=content)
+            [delivery] = await self._outbox.queue_outgoing(target.channel, [outgoing], key, caller)
         except StoreUnavailableError:
             raise
         except TocsinError as error:
             kind = self._outbox.kind_of(target.channel)
             return SendResult(False, kind, target.target, error=f"{target.place}{error.sentence()}")
         return delivery.id
+
+
+def _adapted(target: _Target, content: Mapping[str, Any], *, resolves: bool) -> Mapping[str, Any]:
+    if resolves:  # good news is not urgent
+        content = {name: value for name, value in content.items() if name != "priority"}
+    return target.entry.adapt(content, "edit" if resolves else "") if content and target.entry else content

@@ -16,6 +16,13 @@ _LEVELS = {
     HeartbeatSeverity.WARNING: NoticeLevel.WARNING,
     HeartbeatSeverity.INFO: NoticeLevel.INFO,
 }
+_PRIORITIES = {HeartbeatSeverity.CRITICAL: 5, HeartbeatSeverity.WARNING: 3, HeartbeatSeverity.INFO: 2}
+_TYPES = {
+    NoticeLevel.ERROR: "failure",
+    NoticeLevel.WARNING: "warning",
+    NoticeLevel.INFO: "info",
+    NoticeLevel.SUCCESS: "success",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,15 @@ class HeartbeatMessage:
     state: str = ""  # the change that it reports, for the audit log
     reason: str = ""
     silent: bool = False  # only audited: the heartbeat flaps
+    subject: str = ""  # the key of the message about an alarm, which the end of the alarm edits
+    priority: int = 3
+    resolves: bool = False
+
+    @property
+    def content(self) -> dict[str, object]:
+        """The fields of the message."""
+        found: dict[str, object] = {"title": self.title, "type": _TYPES[self.level], "priority": self.priority}
+        return {**found, "key": self.subject} if self.subject else found
 
 
 def store_message(connection: sqlite3.Connection, message: HeartbeatMessage) -> None:
@@ -47,7 +63,7 @@ def stored_messages(connection: sqlite3.Connection) -> list[tuple[int, Heartbeat
 
 
 def change_message(heartbeat: Heartbeat, now: float, said: str = "") -> HeartbeatMessage:
-    """Return the message about the present state: down, or up again."""
+    """Return the message about the present state: down, or up again, which ends the alarm that was told."""
     watched, definition = heartbeat.watched, heartbeat.definition
     is_down = watched.state is HeartbeatState.DOWN
     if is_down:
@@ -55,29 +71,40 @@ def change_message(heartbeat: Heartbeat, now: float, said: str = "") -> Heartbea
     else:
         title, level = f"{heartbeat.name} is up again", NoticeLevel.SUCCESS
         body = f"It was down for {duration_words(max(1.0, now - heartbeat.told_at))}." if heartbeat.told_at else ""
-    body = "\n\n".join(part for part in (body, said) if part)
-    key = f"heartbeat-{heartbeat.id}-{watched.state}-{int(watched.since * 1000)}{'-again' if said else ''}"
-    link = f"#/heartbeats/{heartbeat.name}"
+    ends_alarm = not is_down and heartbeat.told == HeartbeatState.DOWN
+    episode = int((heartbeat.told_at if ends_alarm else now) * 1000)
     return HeartbeatMessage(
-        key,
+        # The form of the keys of runs, by which the notice of a recovery belongs to that of its failure.
+        f"heartbeat-{'failing' if is_down else 'recovered'}:{heartbeat.id}:{episode}",
+        heartbeat.name,
+        title,
+        "\n\n".join(part for part in (body, said) if part),
+        level,
+        definition.notify,
+        f"#/heartbeats/{heartbeat.name}",
+        state=str(watched.state),
+        reason=watched.reason if is_down else "",
+        subject=_subject(heartbeat, episode) if is_down or ends_alarm else "",
+        priority=_PRIORITIES[definition.severity],
+        resolves=not is_down,
+    )
+
+
+def end_message(heartbeat: Heartbeat, title: str, body: str) -> HeartbeatMessage:
+    """Return the message that ends an alarm without the heartbeat being up."""
+    episode = int(heartbeat.told_at * 1000)
+    return HeartbeatMessage(
+        f"heartbeat-ended:{heartbeat.id}:{episode}",
         heartbeat.name,
         title,
         body,
-        level,
-        definition.notify,
-        link,
-        state=str(watched.state),
-        reason=watched.reason if is_down else "",
-    )
-
-
-def removal_message(heartbeat: Heartbeat) -> HeartbeatMessage:
-    """Return the message about a heartbeat that was removed while it was down."""
-    return HeartbeatMessage(
-        f"heartbeat-{heartbeat.id}-removed-{int(heartbeat.told_at)}",
-        heartbeat.name,
-        f"{heartbeat.name} is no longer watched",
-        "It was removed while it was down.",
         NoticeLevel.INFO,
         heartbeat.definition.notify,
+        subject=_subject(heartbeat, episode),
+        priority=_PRIORITIES[heartbeat.definition.severity],
+        resolves=True,
     )
+
+
+def _subject(heartbeat: Heartbeat, episode: int) -> str:
+    return f"heartbeat:{heartbeat.id}:{episode}"

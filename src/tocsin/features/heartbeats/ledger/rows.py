@@ -14,6 +14,7 @@ from tocsin.features.heartbeats.ledger.messages import (
     QUIET_S,
     REMINDER_S,
     change_message,
+    end_message,
     store_message,
 )
 from tocsin.features.heartbeats.ledger.rules import HeartbeatDecision, decide_at
@@ -117,6 +118,12 @@ def settle(connection: sqlite3.Connection, before: Heartbeat, decision: Heartbea
             after = _tell(connection, after, now, "It has been quiet for 15 min.")
     save(connection, after)
     return after
+
+
+def end_alarm(connection: sqlite3.Connection, heartbeat: Heartbeat, why: str) -> None:
+    """Store the message that ends the alarm of a heartbeat, if it was told to be down."""
+    if heartbeat.told == HeartbeatState.DOWN:
+        store_message(connection, end_message(heartbeat, f"{heartbeat.name} is no longer watched", why))
 
 
 def note_instants(connection: sqlite3.Connection, heartbeat_id: str, instants: Iterable[HeartbeatInstant]) -> None:

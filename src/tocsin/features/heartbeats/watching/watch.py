@@ -107,9 +107,14 @@ class HeartbeatWatch:
 
     async def _notify(self, message: HeartbeatMessage) -> None:
         if message.destination:
-            text = f"{message.title}\n\n{message.body}".strip()
-            caller = Caller(HEARTBEATS.name)
-            queued = await self._context.output.queue(message.destination, text, caller, message.key)
+            queued = await self._context.output.queue(
+                message.destination,
+                message.body,
+                Caller(HEARTBEATS.name),
+                message.key,
+                content=message.content,
+                resolves=message.resolves,
+            )
             for refused in queued.refused:
                 facts = {"heartbeat": message.heartbeat, "reason": refused.error}
                 log.warning("a message about a heartbeat was refused", extra=facts)
