@@ -207,6 +207,7 @@ class OfferedTool(NamedTuple):
     omits: tuple[str, ...] = ()  # arguments that are not offered
     fixed: Mapping[str, str] = {}  # query parameters that every call sets
     signed: str = ""  # key of the body to whose text the name of the agent is added
+    queued: bool = False  # called with `Prefer: respond-async`
 
 
 class OperationSpec(NamedTuple):

@@ -227,9 +227,28 @@ def speed(place: Path) -> list[Figure]:
     return [
         Figure("p99 of tools/list", statistics.quantiles(took[1:], n=100)[-1], "≤", 20, "ms"),
         Figure("first tools/list of a process", took[0], "", 0, "ms"),
+        Figure("idle memory of the feature", _idle(dashboard), "≤", 1, "MB"),
         Figure("memory after the first tools/list, beside an idle dashboard", grown, "", 0, "MB"),
         Figure("start of `tocsin mcp` by that of `tocsin status`", start / status, "≤", 1.5),
     ]
+
+
+def _idle(dashboard: Dashboard) -> float:
+    """Return the memory in MB that the feature's modules take in a process that has loaded those of the dashboard."""
+    program = """if True:
+        import importlib, re, sys
+        from pathlib import Path
+        import tocsin.assembly.full.dashboard, tocsin.web.dashboard.operations.messaging, tocsin.core.http.direct
+        import tocsin.rest.describing.tools, tocsin.terminal.program
+        def memory():
+            return int(re.search(r"VmRSS:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+        before = memory()
+        for name in ("routes", "service", "protocol", "hooks", "connection"):
+            importlib.import_module(f"tocsin.features.mcp.{name}")
+        print((memory() - before) / 1024)
+    """
+    words = [sys.executable, "-c", program]
+    return float(subprocess.run(words, env=dict(dashboard.env), capture_output=True, text=True, check=True).stdout)
 
 
 def _memory(process: int) -> int:

@@ -1,9 +1,14 @@
 """The protocol over standard input and output."""
 
 import json
+import os
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
+from tests.e2e.dashboard.served import serve_dashboard
 
 from tocsin.assembly.full.dashboard import local_dashboard
 from tocsin.features.mcp.local import MAX_LINE, LocalServer
@@ -66,11 +71,33 @@ async def test_lines_are_answered_until_the_input_ends(server: LocalServer, agen
     assert sorted(json.loads(each)["id"] for each in written) == list(range(40))
 
 
-async def test_setup_prints_what_to_paste_and_checks_the_connection(agent):
-    from tocsin.features.mcp.connection import server_url, try_connection
+def tocsin(data_dir: Path, *words: str, **settings: str):
+    """Return the status and the JSON document of a command."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(data_dir), "TOCSIN_DATA_DIR": str(data_dir), "REDIS_URL": "off"}
+    command = [Path(sys.executable).parent / "tocsin", *words, "--json"]
+    done = subprocess.run(command, env={**env, **settings}, cwd=data_dir, capture_output=True, text=True, check=False)
+    return done.returncode, json.loads(done.stdout)
 
-    assert server_url(agent.app.features.opened("mcp")) == "http://127.0.0.1:8200/mcp"
-    problem, tools = await try_connection("http://127.0.0.1:9/mcp", "tcs_x")
-    assert problem
-    assert tools == 0
-    assert "TOCSIN_TOKEN" in (await try_connection("http://127.0.0.1:9/mcp", ""))[0]
+
+def test_setup_and_doctor_try_the_connection_and_name_what_mcp_tools_offers_in_vain(tmp_path):
+    with serve_dashboard(tmp_path) as served:
+        token = tocsin(tmp_path, "tokens", "create", "web", "--scope", "read")[1]["token"]
+        settings = {"DASHBOARD_PORT": served.address.rstrip("/").rpartition(":")[2], "TOCSIN_TOKEN": token}
+        status, found = tocsin(tmp_path, "mcp", "setup", "claude", **settings)
+        assert (status, found["problem"], found["warning"]) == (0, "", "")
+        assert "list_runs" in found["tools"]
+        assert f"{served.address}mcp" in found["lines"][0]
+        assert token not in str(found)
+        named = {"MCP_TOOLS": "list_runs,list_rnus,run_workflow"}
+        assert (
+            "list_rnus, run_workflow" in tocsin(tmp_path, "mcp", "setup", "claude", **settings, **named)[1]["warning"]
+        )
+        [check] = [
+            each for each in tocsin(tmp_path, "doctor", **settings, **named)[1]["findings"] if each["subject"] == "mcp"
+        ]
+        assert "list_rnus, run_workflow" in str(check)
+        status, found = tocsin(tmp_path, "mcp", "setup", "codex", **{**settings, "TOCSIN_TOKEN": "tcs_wrong"})
+        assert (status, "token" in found["problem"]) == (1, True)
+    status, found = tocsin(tmp_path, "mcp", "setup", "codex", **settings)
+    assert (status, bool(found["problem"])) == (1, True)
+    assert "TOCSIN_TOKEN" in tocsin(tmp_path, "mcp", "setup", "codex")[1]["problem"]

@@ -17,14 +17,16 @@ READING = {
     "list_cron_jobs",
     "list_workflows",
     "list_heartbeats",
+    "recall",
 }
-SENDING, RUNNING = {"notify", "send_message"}, {"run_cron_job", "run_workflow"}
+SENDING, RUNNING = {"notify", "send_message", "remember"}, {"run_cron_job", "run_workflow"}
 ALL = READING | SENDING | RUNNING
 EVERYTHING = {"MCP_TOOLS": ",".join(sorted(ALL))}
 SAMPLES = {
     "read_run_log": {"run_id": "x"},
     "notify": {"name": "ops", "message": "hi", "dry_run": True},
     "send_message": {"channel": "teamchat", "target": "#ops", "message": "hi", "dry_run": True},
+    "remember": {"key": "k", "value": "v"},
     "run_cron_job": {"id": "x"},
     "run_workflow": {"name": "x"},
 }
@@ -39,13 +41,23 @@ async def test_every_combination_of_scopes_lists_and_allows_exactly_its_tools(ag
         allowed = set().union(*(of_scope.get(scope, set()) for scope in scopes))
         assert set(await agent.names()) == allowed
         for name in ALL:
-            result = await agent.call(name, **SAMPLES.get(name, {}))
-            refused = result["isError"] and "needs a token with the scope" in result["content"][0]["text"]
-            assert refused is (name not in allowed), (scopes, name)
+            status, found = await agent.ask("tools/call", {"name": name, "arguments": SAMPLES.get(name, {})})
+            assert (status == 403) is (name not in allowed), (scopes, name)
+            assert ("result" in found) is (name in allowed), (scopes, name)
+
+
+async def test_a_tool_outside_the_scopes_is_answered_403_and_the_scope_is_named(agent):
+    agent.client.scopes = frozenset({"read"})
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "notify", "arguments": {}}}
+    answer = await agent.client.post("/mcp", body)
+    assert answer.status == 403
+    assert answer.headers["www-authenticate"] == 'Bearer error="insufficient_scope", scope="send"'
+    assert "scope send" in answer.json()["error"]["message"]
+    assert agent.calls()[-1].metadata["outcome"] == "denied"
 
 
 async def test_tools_that_run_or_send_anywhere_are_off_by_default(agent):
-    assert set(await agent.names()) == READING | {"notify"}
+    assert set(await agent.names()) == READING | {"notify", "remember"}
     assert (await agent.refused("run_cron_job", id="x"))["code"] == -32602
 
 
@@ -64,11 +76,12 @@ async def test_no_tool_approves_answers_reads_secrets_or_changes_access(agent):
     assert not [each for each in find_tools(agent.routes()).values() if each.scope in {"answer", "admin", ""}]
 
 
-async def test_a_message_of_an_agent_names_the_agent(agent, transport):
-    transport.will_answer(SENT)
+async def test_a_message_of_an_agent_is_queued_and_names_the_agent(agent, transport):
     result = await agent.call("notify", name="ops", message="Build is green")
-    assert result["structuredContent"]["ok"] is True
-    assert "(by agent token:web)" in str(transport.sent[0].body)
+    [sent] = result["structuredContent"]["results"]
+    assert (sent["ok"], transport.sent) == (True, [])
+    delivery = await agent.client.get(f"/api/deliveries/{sent['message'].removeprefix('delivery=')}")
+    assert delivery.json()["message"] == "Build is green\n\n(by agent token:web)"
 
 
 async def test_an_agent_mentions_no_one_and_adds_no_buttons(agent):
@@ -89,9 +102,10 @@ async def test_a_key_of_one_agent_is_not_that_of_another(agent, transport):
     assert len(keys) == len(found.json()["items"])
 
 
+@pytest.mark.parametrize("settings", [{"MCP_TOOLS": "send_message"}])
 async def test_a_failed_send_is_a_result_with_the_sentence(agent, transport):
     transport.will_answer({"ok": False, "error": "not_in_channel"})
-    result = await agent.call("notify", name="ops", message="x")
+    result = await agent.call("send_message", channel="teamchat", target="C1", message="x")
     assert result["isError"]
     assert "not_in_channel" in result["content"][0]["text"]
 
@@ -122,14 +136,43 @@ async def test_invalid_arguments_are_a_protocol_error(agent, name, arguments, sa
     assert said in error["message"]
 
 
-async def test_an_agent_sends_at_most_thirty_messages_an_hour(agent, transport):
-    transport.will_answer(SENT)
+async def test_an_agent_sends_at_most_thirty_messages_an_hour_and_invalid_calls_do_not_count(agent):
+    for _ in range(SENDS_PER_HOUR):
+        await agent.refused("notify", name="ops", message=7)
     results = [await agent.call("notify", name="ops", message="x") for _ in range(SENDS_PER_HOUR + 1)]
     assert [each["isError"] for each in results] == [False] * SENDS_PER_HOUR + [True]
     assert "Try again in" in results[-1]["content"][0]["text"]
     assert agent.calls()[-1].metadata["outcome"] == "denied"
     agent.client.user = "token:other"
     assert not (await agent.call("notify", name="ops", message="x"))["isError"]
+
+
+async def test_an_agent_recalls_what_it_remembered_and_no_other_agent_does(agent):
+    await agent.client.post("/api/memory", {"key": "shared", "value": "deploy on Fridays"})
+    kept = await agent.call("remember", key="deploy.order", value="deploy the database first", tags=["ops"])
+    assert kept["structuredContent"]["key"] == "agent:web:deploy.order"
+    again = await agent.call("remember", key="deploy.order", value="deploy the database last")
+    assert again["structuredContent"]["source"] == "agent"
+    for arguments in ({"query": "when do I deploy?"}, {}):
+        found = json.loads((await agent.call("recall", **arguments))["structuredContent"]["data"])
+        assert [each["value"] for each in found["items"]] == ["deploy the database last"]
+    agent.client.user = "token:other"
+    assert json.loads((await agent.call("recall"))["structuredContent"]["data"]) == {"items": []}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"key": "k", "value": "the password is hunter22"}, "looks like a secret"),
+        ({"key": "k k", "value": "v"}, "a key has"),
+        ({"key": "k" * 120, "value": "v"}, "a key has"),
+        ({"key": "k", "value": " "}, "value is empty"),
+    ],
+)
+async def test_an_agent_stores_no_secrets_and_no_invalid_entries(agent, arguments, said):
+    _, found = await agent.ask("tools/call", {"name": "remember", "arguments": arguments})
+    assert said in json.dumps(found).lower()
+    assert json.loads((await agent.call("recall"))["structuredContent"]["data"]) == {"items": []}
 
 
 async def test_of_a_thousand_calls_at_once_sixteen_run_and_the_others_are_told_to_wait(agent):

@@ -11,14 +11,16 @@ from tocsin.terminal.findings import Finding
 
 async def check_mcp(agents: AgentTools) -> AsyncIterator[Finding]:
     """Try the connection if TOCSIN_TOKEN is set."""
-    settings = agents.context.settings
-    if not settings[TOCSIN_TOKEN]:
+    if not agents.context.settings[TOCSIN_TOKEN]:
         return
-    problem, tools = await try_connection(server_url(agents), settings[TOCSIN_TOKEN])
-    if problem:
-        yield Finding("warning", "mcp", f"agents cannot connect: {problem}", "start `tocsin up`, and check the token")
+    found = await try_connection(agents, server_url(agents))
+    if found.problem:
+        problem = f"agents cannot connect: {found.problem}"
+        yield Finding("warning", "mcp", problem, "start `tocsin up`, and check the token")
+    elif found.warning:
+        yield Finding("warning", "mcp", found.warning, "`tocsin mcp setup claude --json` lists the tools of a token")
     else:
-        yield Finding("ok", "mcp", f"agents can connect; this token has {tools} tools")
+        yield Finding("ok", "mcp", f"agents can connect; this token has {len(found.tools)} tools")
 
 
 CHECKS: Checks[AgentTools] = (FeatureCheck(check_mcp),)

@@ -3,8 +3,7 @@
 import argparse
 
 from tocsin.features.contract import Commands
-from tocsin.features.mcp.connection import server_url, try_connection
-from tocsin.features.mcp.feature import TOCSIN_TOKEN
+from tocsin.features.mcp.connection import AgentConnection, server_url, try_connection
 from tocsin.features.mcp.local import serve_standard_streams
 from tocsin.features.mcp.service import AgentTools
 from tocsin.terminal.options import add_subcommands
@@ -55,19 +54,19 @@ def _serve(_: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _setup(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def check(agents: AgentTools) -> tuple[str, str, int]:
+    async def check(agents: AgentTools) -> tuple[str, AgentConnection]:
         url = arguments.url or server_url(agents)
-        return url, *await try_connection(url, agents.context.settings[TOCSIN_TOKEN])
+        return url, await try_connection(agents, url)
 
-    url, problem, tools = program.run(check)
+    url, found = program.run(check)
     lines = [line.format(url=url) for line in _LINES[arguments.client]]
-    note = "" if problem else f"connected: {tools} tools"
-    out.answer({"url": url, "lines": lines, "tools": tools, "problem": problem}, *lines)
+    answer = {"url": url, "lines": lines, "tools": found.tools, "problem": found.problem, "warning": found.warning}
+    out.answer(answer, *lines)
     if not out.as_json:
-        out.note("Set TOCSIN_TOKEN in the environment of the agent to a token of `tocsin tokens create NAME --scope "
-                 "send --scope read`.")  # fmt: skip
-        out.note(f"check: {problem or note}")
-    return FAILED if problem else DONE
+        create = "tocsin tokens create NAME --scope send --scope read"
+        out.note(f"Set TOCSIN_TOKEN in the environment of the agent to a token of `{create}`.")
+        out.note(f"check: {found.problem or found.warning or f'connected, {len(found.tools)} tools'}")
+    return FAILED if found.problem else DONE
 
 
 COMMANDS: Commands = {"mcp": configure_mcp}

@@ -1,10 +1,12 @@
 """A first request to the MCP server, as an agent makes it, for `tocsin mcp setup` and `tocsin doctor`."""
 
 import json
+from typing import NamedTuple
 
 from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT, DASHBOARD_TLS_CERT
 from tocsin.core.errors import TocsinError
 from tocsin.core.http.direct import DirectTransport
+from tocsin.features.mcp.feature import TOCSIN_TOKEN
 from tocsin.features.mcp.protocol import LEGACY
 from tocsin.features.mcp.service import AgentTools
 
@@ -19,10 +21,24 @@ def server_url(agents: AgentTools) -> str:
     return f"{'https' if settings[DASHBOARD_TLS_CERT] else 'http'}://{shown}:{settings[DASHBOARD_PORT]}/mcp"
 
 
-async def try_connection(url: str, token: str) -> tuple[str, int]:
-    """Return why an agent cannot connect, empty if it can, and the number of its tools."""
-    if not token:
-        return "TOCSIN_TOKEN is not set here, so the connection was not tried", 0
+class AgentConnection(NamedTuple):
+    """The answer to the first request of an agent."""
+
+    problem: str = ""  # why an agent cannot connect
+    tools: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # tools that MCP_TOOLS names and the agent does not get
+
+    @property
+    def warning(self) -> str:
+        """What is wrong with MCP_TOOLS."""
+        names = ", ".join(self.missing)
+        return f"MCP_TOOLS names tools that do not exist or need another scope: {names}" if names else ""
+
+
+async def try_connection(agents: AgentTools, url: str) -> AgentConnection:
+    """Ask the server for its tools, with TOCSIN_TOKEN."""
+    if not (token := agents.context.settings[TOCSIN_TOKEN]):
+        return AgentConnection("TOCSIN_TOKEN is not set here, so the connection was not tried")
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     headers |= {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": LEGACY[0]}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
@@ -30,10 +46,11 @@ async def try_connection(url: str, token: str) -> tuple[str, int]:
     try:
         response = await transport.request("POST", url, headers=headers, body=body)
     except TocsinError as error:
-        return error.sentence(), 0
+        return AgentConnection(error.sentence())
     finally:
         await transport.aclose()
     found = response.json_object() or {}
-    if response.status == 200 and "result" in found:
-        return "", len(found["result"]["tools"])
-    return str(found.get("detail") or f"the server answered {response.status}"), 0
+    if response.status != 200 or "result" not in found:
+        return AgentConnection(str(found.get("detail") or f"the server answered {response.status}"))
+    names = tuple(each["name"] for each in found["result"]["tools"])
+    return AgentConnection("", names, tuple(each for each in agents.named if each not in names))

@@ -3,27 +3,18 @@
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import Any
 
 from tocsin.features.mcp.feature import MCP_STDIO_SCOPES, TOCSIN_TOKEN
-from tocsin.features.mcp.protocol import INVALID_REQUEST, PARSE_ERROR, McpReply, answer, error_reply
+from tocsin.features.mcp.protocol import INVALID_REQUEST, PARSE_ERROR, McpReply, ToolServer, answer, error_reply
 from tocsin.features.mcp.service import MAX_AT_ONCE, AgentTools
+from tocsin.rest.in_process import request_in_process
 
 MAX_LINE = 1_048_576
 OpenDashboard = Callable[[str, frozenset[str]], Any]
 _LISTING, _CALLING = "tools/list", "tools/call"
-
-
-class _NoTools:
-    """For the methods that need no tools, so that the start does not load the operations."""
-
-    async def listed(self) -> list[dict[str, Any]]:
-        raise NotImplementedError
-
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError
 
 
 class LocalServer:
@@ -61,37 +52,16 @@ class LocalServer:
             return _encoded(error_reply(PARSE_ERROR, "The line is not valid JSON in UTF-8."))
         if isinstance(message, dict) and message.get("method") in {_LISTING, _CALLING}:
             return await self._forward(line, message.get("id"))
-        return _encoded(await answer(message, None, _NoTools()))
+        return _encoded(await answer(message, None, ToolServer()))  # the start loads no operations
 
     async def _forward(self, line: bytes, request_id: object) -> bytes:
         """Return the response of the dashboard, which is loaded by the first such line."""
-        sent: list[dict[str, Any]] = []
-        given = [{"type": "http.request", "body": line, "more_body": False}]
-
-        async def receive() -> dict[str, Any]:
-            return given.pop() if given else {"type": "http.disconnect"}
-
-        async def send(message: dict[str, Any]) -> None:
-            sent.append(message)
-
-        scope: dict[str, Any] = {
-            "type": "http",
-            "http_version": "1.1",
-            "method": "POST",
-            "scheme": "http",
-            "path": "/mcp",
-            "raw_path": b"/mcp",
-            "root_path": "",
-            "query_string": b"",
-            "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
-            "client": ("127.0.0.1", 0),
-            "server": ("127.0.0.1", 0),
-        }
-        await self._dashboard(scope, receive, send)
-        body = b"".join(each.get("body", b"") for each in sent)
-        if any(name == b"content-type" and b"problem" in value for name, value in sent[0]["headers"]):
-            return _encoded(error_reply(INVALID_REQUEST, json.loads(body)["detail"], request_id))
-        return body
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+        scope = {"method": "POST", "path": "/mcp", "headers": headers}
+        response = await request_in_process(self._dashboard, scope, line)
+        if b"problem" in response.media_type:
+            return _encoded(error_reply(INVALID_REQUEST, json.loads(response.body)["detail"], request_id))
+        return response.body
 
 
 def _encoded(reply: McpReply) -> bytes:

@@ -7,9 +7,10 @@ import base64
 import binascii
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from tocsin import __version__
+from tocsin.core.text.visible import visible
 
 log = logging.getLogger(__name__)
 
@@ -49,23 +50,32 @@ class ProtocolError(Exception):
         self.code, self.data = code, data
 
 
+class MissingScopeError(ProtocolError):
+    """The caller has no right to a tool."""
+
+    def __init__(self, tool: str, scope: str) -> None:
+        super().__init__(INVALID_REQUEST, f"{tool} needs a token with the scope {scope}.", {"scope": scope})
+        self.scope = scope
+
+
 class McpReply(NamedTuple):
     """The response to a message; a notification has no document."""
 
     status: int
     document: dict[str, Any] | None
+    missing_scope: str = ""
 
 
-class ToolServer(Protocol):
-    """The tools of one caller."""
+class ToolServer:
+    """The tools of one caller, here none."""
 
     async def listed(self) -> list[dict[str, Any]]:
         """Return the descriptions of the tools that the caller may use."""
-        ...
+        return []
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the result of a call. Raises ProtocolError for unknown tools and invalid arguments."""
-        ...
+        """Return the result of a call. Raises ProtocolError."""
+        raise ProtocolError(INVALID_PARAMS, f"Unknown tool {visible(name[:100])!r}; tools/list has all tools.")
 
 
 def error_reply(code: int, message: str, request_id: object = None, data: object = None, status: int = 0) -> McpReply:
@@ -83,6 +93,8 @@ async def answer(message: Any, headers: Headers | None, tools: ToolServer) -> Mc
     modern = _is_modern(message, headers)
     try:
         result = await _dispatch(message["method"], message.get("params", {}), headers, tools, modern=modern)
+    except MissingScopeError as error:
+        return error_reply(error.code, str(error), message["id"], error.data, 403)._replace(missing_scope=error.scope)
     except ProtocolError as error:
         status = 0 if modern or error.code in _ALWAYS else 200
         return error_reply(error.code, str(error), message["id"], error.data, status)

@@ -1,8 +1,8 @@
 """`POST /mcp`: the protocol over HTTP, for tokens only."""
 
 import json
+import logging
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 from starlette.requests import Request
@@ -25,6 +25,8 @@ from tocsin.rest.headers import header_values
 from tocsin.rest.operations import Operations
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import JSON, StrictRequest, read_media_type
+
+log = logging.getLogger(__name__)
 
 PATH = "/mcp"
 _LOGINS = ("token", "local")
@@ -49,42 +51,31 @@ class _Endpoint:
             header_values(request.scope, b"mcp-method")  # parses all of them
             headers = {name.decode("latin-1"): values for name, values in request.scope["tocsin.headers"].items()}
             is_local = request.scope["tocsin.login"] == "local"
-            reply = await answer(message, None if is_local else headers, self._server(request))
+            reply = await answer(message, None if is_local else headers, self._agent(request))
         if reply.document is None:
             return Response(status_code=reply.status)
         # Only ASCII, because half of a surrogate pair in an echoed name could not be encoded.
-        return Response(json.dumps(reply.document), reply.status, media_type="application/json")
+        response = Response(json.dumps(reply.document), reply.status, media_type="application/json")
+        if reply.missing_scope:  # RFC 6750, section 3.1
+            response.headers["WWW-Authenticate"] = f'Bearer error="insufficient_scope", scope="{reply.missing_scope}"'
+        return response
 
-    def _server(self, request: Request) -> "_CallerTools":
+    def _agent(self, request: Request) -> Agent:
         if self._tools is None:
             self._tools = find_tools(request.app.router.routes)
-        return _CallerTools(self._agents, self._tools, request)
+            if unknown := set(self._agents.named) - self._tools.keys():
+                log.warning("MCP_TOOLS names unknown tools", extra={"tools": ", ".join(sorted(unknown))})
 
+        async def perform(
+            tool: OperationTool, arguments: Mapping[str, Any], overrides: Mapping[str, Any]
+        ) -> ToolAnswer:
+            try:
+                return await tool.call(request.app, request.scope, arguments, overrides)
+            except InvalidArgumentsError as error:
+                raise ProtocolError(INVALID_PARAMS, f"Invalid arguments: {error}.") from None
 
-class _CallerTools:
-    """The tools of the caller of one request."""
-
-    def __init__(self, agents: AgentTools, tools: Mapping[str, OperationTool], request: Request) -> None:
-        self._agents, self._tools, self._request = agents, tools, request
-
-    @cached_property
-    def _agent(self) -> Agent:
-        scope = self._request.scope
-        return Agent(scope["tocsin.user"], scope["tocsin.scopes"], DASHBOARD.name)
-
-    async def listed(self) -> list[dict[str, Any]]:
-        return self._agents.listed(self._tools.values(), self._agent)
-
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return await self._agents.call(self._tools, name, arguments, self._agent, self._perform)
-
-    async def _perform(
-        self, tool: OperationTool, arguments: Mapping[str, Any], overrides: Mapping[str, Any]
-    ) -> ToolAnswer:
-        try:
-            return await tool.call(self._request.app, self._request.scope, arguments, overrides)
-        except InvalidArgumentsError as error:
-            raise ProtocolError(INVALID_PARAMS, f"Invalid arguments: {error}.") from None
+        user, scopes = request.scope["tocsin.user"], request.scope["tocsin.scopes"]
+        return Agent(self._agents, self._tools, user, scopes, DASHBOARD.name, perform)
 
 
 async def _read(request: Request) -> Any:

@@ -2,17 +2,17 @@
 
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tocsin.core.text.redaction import redact_json
 from tocsin.core.text.visible import visible
 from tocsin.features.context import FeatureContext
 from tocsin.features.mcp.feature import MCP_CALL, MCP_TOOLS
-from tocsin.features.mcp.protocol import INVALID_PARAMS, ProtocolError
+from tocsin.features.mcp.protocol import INVALID_PARAMS, MissingScopeError, ProtocolError, ToolServer
 
 if TYPE_CHECKING:
     from tocsin.rest.describing.tools import OperationTool, ToolAnswer
@@ -23,20 +23,12 @@ MAX_TEXT = 8_192  # characters of one text of a result, such as the end of a log
 MAX_RESULT = 65_536  # characters of a result
 _FIELD_ERRORS = ("validation-failed", "invalid-request")
 
-# Called with the tool, its arguments, and keys of the body that replace them.
-Call = Callable[["OperationTool", Mapping[str, Any], Mapping[str, Any]], "Awaitable[ToolAnswer]"]
-
-
-class Agent(NamedTuple):
-    """The caller of tools."""
-
-    user: str  # such as `token:web`
-    scopes: frozenset[str]
-    source: str  # through which its calls are recorded
+# Called with the tool, its arguments, and keys of the body that replace them. Raises ProtocolError.
+Perform = Callable[["OperationTool", Mapping[str, Any], Mapping[str, Any]], "Awaitable[ToolAnswer]"]
 
 
 class CallRefusedError(Exception):  # raised to become a result
-    """The caller may not make this call, or not now."""
+    """The caller may not make this call now."""
 
 
 @dataclass(slots=True)
@@ -48,65 +40,81 @@ class AgentUsage:
 
 
 class AgentTools:
-    """Offers the operations that are tools, and calls them within the limits of each caller."""
+    """The operations that are offered as tools, and what each caller has used."""
 
     def __init__(self, context: FeatureContext) -> None:
         self.context = context
-        self._named = context.settings[MCP_TOOLS]
+        self.named = context.settings[MCP_TOOLS]
         self._usage: dict[str, AgentUsage] = {}
 
     def is_on(self, tool: "OperationTool") -> bool:
         """Whether the settings offer a tool."""
-        return tool.name in self._named if self._named else not tool.tool.optional
+        return tool.name in self.named if self.named else not tool.tool.optional
 
-    def listed(self, tools: Iterable["OperationTool"], agent: Agent) -> list[dict[str, Any]]:
-        """Return the descriptions of the tools that a caller may use, in a fixed order."""
-        return [each.description for each in tools if self.is_on(each) and each.scope in agent.scopes]
+    @contextmanager
+    def within_limits(self, user: str, *, is_send: bool) -> Iterator[None]:
+        """Count a call; raise CallRefusedError if the caller makes too many. Calls with invalid arguments are free."""
+        now, usage = self.context.clock.monotonic(), self._usage.setdefault(user, AgentUsage())
+        if usage.active >= MAX_AT_ONCE:
+            raise CallRefusedError(f"{MAX_AT_ONCE} calls of this token are active. Wait until one has ended.")
+        while usage.sends and usage.sends[0] <= now - HOUR_S:
+            usage.sends.popleft()
+        if is_send and len(usage.sends) >= SENDS_PER_HOUR:
+            wait = int(usage.sends[0] + HOUR_S - now) + 1
+            raise CallRefusedError(
+                f"This token has sent {SENDS_PER_HOUR} messages within an hour. Try again in {wait} seconds."
+            )
+        usage.active += 1
+        usage.sends.extend([now] * is_send)
+        try:
+            yield
+        except ProtocolError:
+            if is_send:
+                usage.sends.remove(now)
+            raise
+        finally:
+            usage.active -= 1
 
-    async def call(
-        self, tools: Mapping[str, "OperationTool"], name: str, arguments: Mapping[str, Any], agent: Agent, call: Call
-    ) -> dict[str, Any]:
-        """Return the result of a call. Raises ProtocolError for unknown tools and invalid arguments."""
-        tool = tools.get(name)
+
+@dataclass(frozen=True, slots=True)
+class Agent(ToolServer):
+    """The caller of a request, and the tools that it may use."""
+
+    offered: AgentTools
+    tools: Mapping[str, "OperationTool"]
+    user: str  # such as `token:web`
+    scopes: frozenset[str]
+    source: str  # through which its calls are recorded
+    perform: Perform
+
+    async def listed(self) -> list[dict[str, Any]]:
+        """Return the descriptions of the tools, in a fixed order."""
+        allowed = (each for each in self.tools.values() if self.offered.is_on(each) and each.scope in self.scopes)
+        return [each.description for each in allowed]
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the result of a call, which becomes one audit entry."""
         outcome = "error"
         try:
-            if tool is None or not self.is_on(tool):
-                raise ProtocolError(INVALID_PARAMS, f"Unknown tool {visible(name[:100])!r}; tools/list has all tools.")
-            with self._within_limits(tool, agent):
-                found = await call(tool, arguments, _signature(tool, arguments, agent))
+            tool = self.tools.get(name)
+            if tool is None or not self.offered.is_on(tool):
+                return await ToolServer.call(self, name, arguments)
+            if tool.scope not in self.scopes:
+                outcome = "denied"
+                raise MissingScopeError(tool.name, tool.scope)
+            with self.offered.within_limits(self.user, is_send=bool(tool.tool.signed)):
+                found = await self.perform(tool, arguments, _signature(tool, arguments, self.user))
+                result = self._result(tool, found)
             outcome = "ok" if found.status < 400 else "denied" if found.status in {401, 403, 429} else "error"
-            return self._result(tool, found)
+            return result
         except CallRefusedError as error:
             outcome = "denied"
             return _failure(str(error))
         finally:
             facts = {"tool": visible(name[:100]), "arguments": _digest(arguments), "outcome": outcome}
-            self.context.audit.record(
-                MCP_CALL, f"{agent.user} called {facts['tool']}", source=agent.source, metadata=facts
+            self.offered.context.audit.record(
+                MCP_CALL, f"{self.user} called {facts['tool']}", source=self.source, metadata=facts
             )
-
-    @contextmanager
-    def _within_limits(self, tool: "OperationTool", agent: Agent) -> Iterator[None]:
-        """Count a call; raise CallRefusedError if the caller has no right to it or makes too many."""
-        if tool.scope not in agent.scopes:
-            raise CallRefusedError(f"{tool.name} needs a token with the scope {tool.scope}.")
-        now, usage = self.context.clock.monotonic(), self._usage.setdefault(agent.user, AgentUsage())
-        if usage.active >= MAX_AT_ONCE:
-            raise CallRefusedError(f"{MAX_AT_ONCE} calls of this token are active. Wait until one has ended.")
-        while usage.sends and usage.sends[0] <= now - HOUR_S:
-            usage.sends.popleft()
-        if tool.scope == "send":
-            if len(usage.sends) >= SENDS_PER_HOUR:
-                wait = int(usage.sends[0] + HOUR_S - now) + 1
-                raise CallRefusedError(
-                    f"This token has sent {SENDS_PER_HOUR} messages within an hour. Try again in {wait} seconds."
-                )
-            usage.sends.append(now)
-        usage.active += 1
-        try:
-            yield
-        finally:
-            usage.active -= 1
 
     def _result(self, tool: "OperationTool", found: "ToolAnswer") -> dict[str, Any]:
         document = self._as_data(found.document)
@@ -128,17 +136,17 @@ class AgentTools:
 
     def _as_data(self, document: Any) -> Any:
         """Return a document whose texts are masked, cut and without control characters."""
-        return redact_json(document, lambda text: _cut(visible(self.context.redact(text))))
+        return redact_json(document, lambda text: _cut(visible(self.offered.context.redact(text))))
 
 
-def _signature(tool: "OperationTool", arguments: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
+def _signature(tool: "OperationTool", arguments: Mapping[str, Any], user: str) -> dict[str, Any]:
     """Return the keys that a message of an agent gets: its name in the text, plain text, and a key of its own."""
     text, key = arguments.get(tool.tool.signed), arguments.get("key")
     if not tool.tool.signed or not isinstance(text, str) or not text:
         return {}
-    found = {tool.tool.signed: f"{text}\n\n(by agent {agent.user})", "format": "plain"}
+    found = {tool.tool.signed: f"{text}\n\n(by agent {user})", "format": "plain"}
     if isinstance(key, str) and key:  # a caller edits only its own messages
-        found["key"] = f"{sha256(agent.user.encode()).hexdigest()[:8]}:{key}"
+        found["key"] = f"{sha256(user.encode()).hexdigest()[:8]}:{key}"
     return found
 
 

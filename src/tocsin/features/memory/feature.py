@@ -6,7 +6,7 @@ from tocsin.features.memory.schema import MIGRATIONS
 from tocsin.terminal.command_table import RECORDS
 
 KEY = AuditField("key", "key of the entry")
-SCOPE = AuditField("scope", "`global`, or `chat:` and the ID of a chat")
+SCOPE = AuditField("scope", "`global`, `chat:` and the ID of a chat, or `agent:` and the name of a token")
 _REMOVED = AuditField("removed", "number of removed entries")
 _THRESHOLD = AuditField("threshold", "strength below which entries were removed")
 _ADDED = AuditField("added", "number of new entries")

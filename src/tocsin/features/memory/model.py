@@ -14,6 +14,7 @@ from tocsin.core.text.strings import normalise
 DAY_S = 86_400.0
 GLOBAL = "global"
 CHAT_SCOPE = "chat:"
+AGENT_SCOPE = "agent:"
 MAX_VALUE_BYTES = 64 * 1024
 MAX_TAGS = 20
 HALF_LIFE_DAYS = 30.0
@@ -27,8 +28,10 @@ RESERVED = frozenset({"stats", "search", "decay"})
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _CHAT_ID = r"[A-Za-z0-9_-]{1,64}"
-_SCOPE = re.compile(rf"{GLOBAL}|{CHAT_SCOPE}{_CHAT_ID}")
-_CHAT_KEY = re.compile(rf"({CHAT_SCOPE}{_CHAT_ID}):.+")
+_AGENT_NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"  # of a token
+_OWNER = rf"(?:{CHAT_SCOPE}{_CHAT_ID}|{AGENT_SCOPE}{_AGENT_NAME})"
+_SCOPE = re.compile(rf"{GLOBAL}|{_OWNER}")
+_OWNED_KEY = re.compile(rf"({_OWNER}):.+")
 _TAG = re.compile(r"[^\W_][\w.:-]{0,49}")
 
 
@@ -73,6 +76,7 @@ class EntrySource(StrEnum):
     DASHBOARD = "dashboard"
     CHAT = "chat"  # a chat model
     SKILL = "skill"
+    AGENT = "agent"  # by its token
 
 
 class EntryState(StrEnum):
@@ -108,7 +112,7 @@ class MemoryEntry:
     value: str
     type: EntryType
     tags: tuple[str, ...]
-    scope: Annotated[str, "`global`, or `chat:` and the ID of a chat."]
+    scope: Annotated[str, "`global`, `chat:` and the ID of a chat, or `agent:` and the name of a token."]
     source: Annotated[EntrySource, "Author of the entry."]
     importance: float
     pinned: bool
@@ -205,7 +209,9 @@ def read_tags(texts: Sequence[str]) -> tuple[str, ...]:
 def read_scope(text: str) -> str:
     """Validate a scope; raises ValueError with the rule."""
     if not _SCOPE.fullmatch(text):
-        raise ValueError(f"a scope is `{GLOBAL}`, or `{CHAT_SCOPE}` and the ID of a chat")
+        raise ValueError(
+            f"a scope is `{GLOBAL}`, `{CHAT_SCOPE}` and the ID of a chat, or `{AGENT_SCOPE}` and a token's name"
+        )
     return text
 
 
@@ -224,8 +230,8 @@ def read_half_life(days: float) -> float:
 
 
 def scope_for_key(key: str, wanted: str) -> str:
-    """Return the scope of a key: a key with the prefix of a chat belongs to that chat."""
-    found = _CHAT_KEY.fullmatch(key)
+    """Return the scope of a key: a key with the prefix of a chat or an agent belongs to it."""
+    found = _OWNED_KEY.fullmatch(key)
     if found and wanted not in {"", found[1]}:
         raise ValueError(f"the key {key} belongs to the scope {found[1]}")
     return found[1] if found else wanted or GLOBAL

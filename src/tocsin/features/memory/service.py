@@ -59,6 +59,7 @@ class MemoryCaller:
 
     source: EntrySource
     actor: str = ""
+    author: EntrySource | None = None  # of entries, if it is not `source`
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class Memories:
 
         Raises InvalidEntryError, and EntryExistsError with `if_absent`.
         """
-        entry = self._made(draft, caller.source)
+        entry = self._made(draft, caller.author or caller.source)
         before = await self._store.put(entry, if_absent=if_absent)
         self._record(MEMORY_SET, "stored" if before is None else "replaced", entry, caller, created=before is None)
         return await self._store.get(entry.key, entry.updated_at) if before else entry, before is None

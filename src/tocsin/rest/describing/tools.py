@@ -9,9 +9,10 @@ from urllib.parse import urlencode
 
 from fastapi.openapi.utils import get_openapi
 from starlette.routing import Match
-from starlette.types import ASGIApp, Message, Scope
+from starlette.types import ASGIApp, Scope
 
 from tocsin.core.records.schema import RecordSchemas
+from tocsin.rest.in_process import request_in_process
 from tocsin.rest.models import RecordReceipt
 from tocsin.rest.operations import OfferedTool, Operation
 
@@ -126,19 +127,9 @@ class OperationTool:
         `overrides` replace keys of the body. Raises InvalidArgumentsError.
         """
         scope = self._request(caller, arguments, overrides)
-        sent: list[Message] = []
-
-        async def receive() -> Message:
-            return {"type": "http.request", "body": scope["tocsin.body"], "more_body": False}
-
-        async def send(message: Message) -> None:
-            sent.append(message)
-
-        await app(scope, receive, send)
-        body = b"".join(each.get("body", b"") for each in sent if each["type"] == "http.response.body")
-        kind = next((value for name, value in sent[0]["headers"] if name.lower() == b"content-type"), b"")
+        status, kind, body = await request_in_process(app, scope, scope["tocsin.body"])
         document = json.loads(body) if b"json" in kind else body.decode(errors="replace")
-        return ToolAnswer(sent[0]["status"], document, b"problem" in kind)
+        return ToolAnswer(status, document, b"problem" in kind)
 
     def _request(self, caller: Scope, arguments: Mapping[str, Any], overrides: Mapping[str, Any]) -> Scope:
         known = self.input_schema["properties"]
@@ -162,15 +153,15 @@ class OperationTool:
                 path = path.replace(f"{{{name}}}", text)
         body |= overrides
         raw = json.dumps(body).encode() if body or self._body.get("required") else b""
+        headers = [(b"content-type", b"application/json")] if raw else []
+        headers += [(b"prefer", b"respond-async")] if self.tool.queued else []
         scope = {
             **{key: value for key, value in caller.items() if key.startswith("tocsin.") and key != "tocsin.headers"},
             **{key: caller[key] for key in ("type", "http_version", "scheme", "client", "server") if key in caller},
             "method": self.method,
             "path": path,
-            "raw_path": path.encode(),
-            "root_path": "",
             "query_string": urlencode(query).encode(),
-            "headers": [(b"content-type", b"application/json")] if raw else [],
+            "headers": headers,
             "tocsin.body": raw,
         }
         if self.operation.matches(scope)[0] is not Match.FULL:  # a name that is the path of another operation

@@ -149,6 +149,10 @@ EXAMPLES: dict[str, Example] = {
     "POST /api/memory": Example(body={"key": "colour", "value": "blue"}, status=201, new="key"),
     "GET /api/memory/stats": Example(),
     "GET /api/memory/search": Example(query="query=blue"),
+    "GET /api/memory/own/entries": Example(query="query=deploy"),
+    "POST /api/memory/own/entries": Example(
+        body={"key": "deploy", "value": "the database first"}, status=201, new="key"
+    ),
     "POST /api/memory/decay": Example(body={}),
     "GET /api/memory/{key}": Example("memory"),
     "DELETE /api/memory/{key}": Example("memory", status=204),

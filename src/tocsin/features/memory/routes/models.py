@@ -16,6 +16,7 @@ from tocsin.features.memory.model import (
     MAX_TAGS,
     EntryDraft,
     EntryType,
+    MemoryEntry,
     read_half_life,
     read_importance,
     read_key,
@@ -81,6 +82,28 @@ class NewEntry(RequestBody):
             half_life_days=self.half_life_days,
             expires_at=self.expires_at,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnEntry(RequestBody):
+    """Entry that an agent stores for itself."""
+
+    key: Annotated[
+        EntryKey, Written(TextType(blank=True), examples=("deploy.order",)), "Key among the entries of this caller."
+    ]
+    value: Annotated[
+        Annotated[str, _sentence(read_value)],
+        Written(TextType(blank=True), examples=("Migrate the database first",)),
+        "Value, up to 64 KiB.",
+    ]
+    tags: Annotated[list[EntryTag], Written(ListType(TextType(), max_items=MAX_TAGS))] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnEntries:
+    """Entries of the caller."""
+
+    items: tuple[MemoryEntry, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

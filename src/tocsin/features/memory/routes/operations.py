@@ -5,15 +5,15 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query, Request, Response
 
 from tocsin.core.records.as_json import to_json
-from tocsin.features.memory.model import (
-    EntrySource,
-    MemoryEntry,
-)
+from tocsin.features.memory.agents import AgentEntries
+from tocsin.features.memory.model import EntrySource, MemoryEntry
 from tocsin.features.memory.query import MAX_QUERY_CHARS
 from tocsin.features.memory.routes.models import (
     Decay,
     EntryScope,
     NewEntry,
+    OwnEntries,
+    OwnEntry,
     TagOf,
     TypeOf,
 )
@@ -22,7 +22,7 @@ from tocsin.features.memory.tables.rows import EntryFilter
 from tocsin.features.memory.tables.stats import MemoryStats
 from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.conditional import check_unchanged, tag
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import MAX_LIMIT, Page, PagingOf
 
 _US = MemoryCaller(EntrySource.DASHBOARD)  # the request sets the caller of each audit entry
@@ -73,6 +73,46 @@ class MemoryRoutes:
         return await self._memory.search(query, EntryFilter((), tag, type), limit=limit)
 
     @operation(
+        "GET",
+        "/api/memory/own/entries",
+        extension=True,
+        problems=("validation-failed",),
+        answer=OwnEntries,
+        tool=OfferedTool("recall", read_only=True, idempotent=True),
+    )
+    async def recall_own_entries(
+        self,
+        request: Request,
+        query: Annotated[str, Query(max_length=MAX_QUERY_CHARS, description="Words to look for; empty: newest.")] = "",
+        limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 20,
+    ) -> Any:
+        """Recall what this token has stored: the entries that share most words with `query`, best first.
+
+        Entries of other tokens and of chats are not among them.
+        """
+        return OwnEntries(tuple(await self._own(request).recall(query, limit)))
+
+    @operation(
+        "POST",
+        "/api/memory/own/entries",
+        scope="send",
+        extension=True,
+        once=True,
+        problems=("validation-failed",),
+        status=201,
+        answer=MemoryEntry,
+        tool=OfferedTool("remember", idempotent=True),
+        responses={200: {"model": MemoryEntry, "description": "The entry replaced an existing one."}},
+    )
+    async def remember_own_entry(self, request: Request, body: OwnEntry, response: Response) -> Any:
+        """Store an entry for this token, or replace the one with the same key.
+
+        Other tokens, and chats, do not see it.
+        """
+        entry, is_new = await self._own(request).remember(body.key, body.value, body.tags)
+        return self._stored(response, entry, is_new=is_new)
+
+    @operation(
         "POST",
         "/api/memory",
         scope="run",
@@ -87,9 +127,7 @@ class MemoryRoutes:
     async def set_memory_entry(self, body: NewEntry, response: Response) -> Any:
         """Store an entry, or replace the one with the same key."""
         entry, is_new = await self._memory.set(body.draft(), _US, if_absent=body.if_absent)
-        response.status_code = 201 if is_new else 200
-        response.headers["Location"] = f"/api/memory/{entry.key}"
-        return self._answer(response, entry)
+        return self._stored(response, entry, is_new=is_new)
 
     @operation(
         "POST",
@@ -144,6 +182,14 @@ class MemoryRoutes:
     ) -> Any:
         """Restore the entry that was last removed or replaced under a key."""
         return self._answer(response, await self._memory.restore(key, _US))
+
+    def _own(self, request: Request) -> AgentEntries:
+        return AgentEntries(self._memory, request.scope["tocsin.user"])
+
+    def _stored(self, response: Response, entry: MemoryEntry, *, is_new: bool) -> Any:
+        response.status_code = 201 if is_new else 200
+        response.headers["Location"] = f"/api/memory/{entry.key}"
+        return self._answer(response, entry)
 
     def _answer(self, response: Response, entry: MemoryEntry) -> Any:
         return tag(response, entry, _version(entry))

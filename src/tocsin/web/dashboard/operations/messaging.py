@@ -217,15 +217,25 @@ class MessagingRoutes:
         once=True,
         problems=("not-found", "validation-failed"),
         answer=ProfileResult | ProfilePlan,
-        tool=OfferedTool("notify", open_world=True, omits=OF_PEOPLE, signed="message"),
+        tool=OfferedTool("notify", open_world=True, omits=OF_PEOPLE, signed="message", queued=True),
         responses=FAN_OUT,
     )
     async def send_to_profile(self, request: Request, name: str, body: ProfileMessage, caller: CallerOf) -> Any:
-        """Send a message to every target of a profile; with `dry_run`, only show what would be sent."""
+        """Send a message to every target of a profile; with `dry_run`, only show what would be sent.
+
+        With `Prefer: respond-async`, it is stored and retried until it is sent, and the note of each result has the ID
+        of its delivery.
+        """
         require_target(request.scope, name)
         if body.dry_run:
             plans = self._parts.messenger.plan(name, body.message, parse_mode=body.mode, content=body.content)
             return JSONResponse({"profile": name, "plans": [_planned_target(*each) for each in plans]})
+        if prefers_async(request.scope):
+            found = await self._parts.messenger.notify_by_queue(
+                name, body.message, caller, parse_mode=body.mode, content=body.content
+            )
+            status, applied = 202 if found.sent else 422, {"Preference-Applied": "respond-async"}
+            return JSONResponse(_profile_result(found), status, applied if found.sent else None)
         found = await self._parts.messenger.notify(
             name, body.message, caller, parse_mode=body.mode, content=body.content
         )

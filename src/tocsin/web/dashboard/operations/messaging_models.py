@@ -243,6 +243,7 @@ OUTCOMES: dict[int | str, dict[str, Any]] = {
     },
 }
 FAN_OUT: dict[int | str, dict[str, Any]] = {
+    202: {"model": ProfileResult, "description": "The message was queued for at least one target."},
     207: {"model": ProfileResult, "description": "Some targets received the message."},
     422: {"model": ProfileResult, "description": "No target received the message. Retrying cannot help."},
     502: {"model": ProfileResult, "description": "No target received the message. Retrying may help."},

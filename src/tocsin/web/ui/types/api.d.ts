@@ -559,7 +559,7 @@ export interface EntryRecord {
   expires_at: string | null;
 }
 /** The origin of an entry. */
-export type EntrySource = "cli" | "bot" | "dashboard" | "chat" | "skill";
+export type EntrySource = "cli" | "bot" | "dashboard" | "chat" | "skill" | "agent";
 /** The kind of information in an entry. */
 export type EntryType = "fact" | "preference" | "note" | "event";
 /** Execution mode of a skill. */
@@ -1054,6 +1054,16 @@ export interface OutputResultRecord {
 }
 /** The policies. */
 export type Overlap = "skip" | "queue" | "parallel" | "replace";
+/** Entries of the caller. */
+export interface OwnEntries {
+  items: EntryRecord[];
+}
+/** Entry that an agent stores for itself. */
+export interface OwnEntry {
+  key: string;
+  value: string;
+  tags?: string[];
+}
 /** A page of a list; ask for the next one with `cursor`. */
 export interface Page_BrowserProfileRecord_ {
   items: BrowserProfileRecord[];
@@ -2064,6 +2074,7 @@ export interface GetAnswers {
   "/api/jobs": Page_TaskJobRecord_;
   "/api/jobs/branches": BranchList;
   "/api/memory": Page_EntryRecord_;
+  "/api/memory/own/entries": OwnEntries;
   "/api/memory/search": SearchRecord;
   "/api/memory/stats": MemoryStats;
   "/api/msg/channels": ChannelList;
