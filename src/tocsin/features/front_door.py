@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from tocsin.core.errors import TocsinError
+
 if TYPE_CHECKING:
     from tocsin.core.service import BackgroundService
 
@@ -22,6 +24,10 @@ RESERVED = frozenset(
     }
 )
 ANY_METHOD = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+class RequestCutOffError(TocsinError):
+    """The client went away before its body was complete."""
 
 
 class BodyExcerpt(NamedTuple):
@@ -42,10 +48,18 @@ class FrontRequest:
     headers: Mapping[str, str]  # by lower-case name
     client: str  # the address, as TRUSTED_PROXIES reports it
     request_id: str
-    chunks: Callable[[], AsyncIterator[bytes]]
+    chunks: Callable[[], AsyncIterator[bytes]]  # raises RequestCutOffError
+
+    async def body(self, limit: int) -> bytes | None:
+        """Return the body, `None` if it is larger than `limit` bytes; raises RequestCutOffError."""
+        found, size = bytearray(), 0
+        async for chunk in self.chunks():  # to its end: closing a connection with unread data loses the response
+            size += len(chunk)
+            found += chunk if size <= limit else b""
+        return bytes(found) if size <= limit else None
 
     async def excerpt(self, head_bytes: int, tail_bytes: int) -> BodyExcerpt:
-        """Read the body to its end, but keep only its first and last bytes."""
+        """Read the body to its end, but keep only its first and last bytes; raises RequestCutOffError."""
         head, tail, size = bytearray(), bytearray(), 0
         async for chunk in self.chunks():
             size += len(chunk)

@@ -20,7 +20,14 @@ from tocsin.core.config.variables import (
 )
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.time.ratelimit import Limiter, MakeLimiter, RateLimiter
-from tocsin.features.front_door import RESERVED, FrontHandler, FrontRequest, FrontResponse, FrontRoute
+from tocsin.features.front_door import (
+    RESERVED,
+    FrontHandler,
+    FrontRequest,
+    FrontResponse,
+    FrontRoute,
+    RequestCutOffError,
+)
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.http.asgi import EXEMPT_PATHS, MAX_DISCARDED_BYTES, HttpsOnly, LocalHosts, RequestScope
 from tocsin.web.http.clients import bucket_key
@@ -116,6 +123,8 @@ class _Endpoint:
         except StoreUnavailableError as error:
             log.warning("a request to the front door was refused", extra={"route": self._path, "reason": str(error)})
             found = _UNAVAILABLE
+        except RequestCutOffError:  # the client reads no response
+            found = FrontResponse(408)
         if found.status in _REFUSALS and not await _take(self._refusals, bucket_key(scope["tocsin.client"])):
             found = _LIMITED
         headers = {"Cache-Control": "no-store", **found.headers}
@@ -153,12 +162,12 @@ def _query(scope: Scope) -> Mapping[str, str]:
 
 
 async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
-    """Yield the body; stop after `MAX_DISCARDED_BYTES`, or where the connection ends."""
+    """Yield the body; stop after `MAX_DISCARDED_BYTES`. Raises RequestCutOffError where the connection ends."""
     size = 0
     while size <= MAX_DISCARDED_BYTES:
         message = await receive()
         if message["type"] == "http.disconnect":
-            return
+            raise RequestCutOffError("the connection ended within the body")
         chunk = message.get("body", b"")
         size += len(chunk)
         yield chunk

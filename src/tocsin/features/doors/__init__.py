@@ -1,0 +1,1 @@
+"""Doors: addresses at which other tools report, in their own protocols."""

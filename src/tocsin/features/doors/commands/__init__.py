@@ -1,0 +1,28 @@
+"""doors: receive what other tools send."""
+
+import argparse
+
+from tocsin.features.contract import Commands
+from tocsin.features.doors.commands.changing import configure_changes
+from tocsin.features.doors.commands.views import configure_views
+from tocsin.terminal.options import add_subcommands
+
+
+def configure_doors(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin doors`."""
+    parser.epilog = "example: tocsin doors add alerts --profile oncall"
+    commands = add_subcommands(
+        parser,
+        {
+            "list": "list the doors",
+            "show": "show one door; its address is not shown again",
+            "add": "add a door and print its address, with what to paste where",
+            "remove": "remove a door; its address is refused at once",
+            "last": "show the newest requests of a door, and what became of them",
+        },
+    )
+    configure_views(commands)
+    configure_changes(commands)
+
+
+COMMANDS: Commands = {"doors": configure_doors}

@@ -1,0 +1,98 @@
+"""doors add, remove."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from tocsin.features.doors.model import DoorAddress, DoorSeverity
+from tocsin.features.doors.protocols.catalogue import PROTOCOLS
+from tocsin.features.doors.service import DoorActor, Doors
+from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.program import Program
+from tocsin.terminal.secret_input import secret_input
+from tocsin.terminal.text import readable, whole_number
+
+CALLER = DoorActor("cli")
+_MAX_SECRET_BYTES = 4_096
+
+
+def configure_changes(commands: Mapping[str, argparse.ArgumentParser]) -> None:
+    """Add the arguments of the subcommands that change doors."""
+    commands["add"].epilog = (
+        "examples:\n"
+        "  tocsin doors add alerts --profile oncall\n"
+        "  tocsin doors add code --profile team --secret - < secret.txt"
+    )
+    add = commands["add"].add_argument
+    add("name", help="new name: lower-case letters, digits, _ and -")
+    add("--profile", metavar="PROFILE", required=True, help="profile to which its messages go")
+    add("--protocol", choices=sorted(PROTOCOLS), help="how its senders speak (default: webhook)")
+    add(
+        "--secret",
+        nargs="?",
+        const="",
+        metavar="-",
+        help="senders prove themselves with a secret, too: prompts for it, or reads standard input with `-`",
+    )
+    add("--secret-vault", metavar="NAME", help="the same with a secret of the vault")
+    add("--from", dest="sources", metavar="ADDRESS,…", help="addresses and networks that may send (default: any)")
+    add("--severity", choices=list(map(str, DoorSeverity)), help="of messages that name none (default: info)")
+    add("--rate", type=whole_number(1, 1_000_000), metavar="N", help="requests per minute (default: 600)")
+    commands["add"].set_defaults(run=_add)
+    commands["remove"].epilog = "example: tocsin doors remove alerts --yes"
+    commands["remove"].add_argument("door", help="name or ID; `tocsin doors list` shows them")
+    commands["remove"].add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
+    commands["remove"].set_defaults(run=_remove)
+
+
+def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    if arguments.secret not in {None, "", "-"}:
+        arguments.parser.error("a secret on the command line can be read by others: use --secret alone, or --secret -")
+    fields: dict[str, Any] = {
+        "protocol": arguments.protocol,
+        "profile": readable(arguments.profile),
+        "severity": arguments.severity,
+        "rate": arguments.rate,
+        "secret_name": arguments.secret_vault,
+        "sources": None if arguments.sources is None else [each.strip() for each in arguments.sources.split(",")],
+    }
+    given = {name: value for name, value in fields.items() if value is not None}
+    secret = "" if arguments.secret is None else secret_input("Secret", _MAX_SECRET_BYTES)
+    if arguments.secret is not None and not secret:
+        arguments.parser.error("the secret is empty")
+
+    async def work(doors: Doors) -> tuple[DoorAddress, bool]:
+        return await doors.add(readable(arguments.name), given, CALLER, secret), doors.is_local_only()
+
+    address, is_local = program.run(work, writes=True)
+    out.effect_done("the door was added")
+    return show_address(out, address, is_local=is_local)
+
+
+def show_address(out: Console, address: DoorAddress, *, is_local: bool) -> int:
+    """Print the address of a door, which is shown only now, with what to paste where."""
+    if out.as_json:
+        out.document(address)
+        return DONE
+    if is_local:
+        out.note("Only this machine reaches the address: set FRONT_DOOR_HOST, or FRONT_DOOR_URL for a proxy.")
+    out.line(address.url)
+    for product, text in PROTOCOLS[address.protocol].instructions(address).items():
+        out.text(f"\n{product}:\n  " + text.replace("\n", "\n  ") + "\n")
+    out.note("The address is a secret and is not shown again. Requests are taken while `tocsin up` runs.")
+    return DONE
+
+
+def _remove(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(doors: Doors) -> str:
+        found = await doors.get(readable(arguments.door))
+        if not arguments.yes and not await out.agreed(f"Remove the door {found.name}?"):
+            return ""
+        return (await doors.remove(found.id, CALLER)).name
+
+    removed = program.run(work, writes=True)
+    if not removed:
+        out.note("no door was removed")
+        return FAILED
+    out.effect_done("the door was removed")
+    return out.answer({"name": removed, "removed": True}, f"removed {removed}")

@@ -1,0 +1,98 @@
+"""doors list, show, last."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+
+from tocsin.core.records.table import field_rows, short_time
+from tocsin.features.doors.model import DoorRecord, DoorRequestRecord, as_record
+from tocsin.features.doors.service import Doors
+from tocsin.terminal.output import DONE, Console
+from tocsin.terminal.program import Program
+from tocsin.terminal.text import readable
+
+_SHOWN_PAYLOAD = 2_000
+
+
+def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
+    """Add the arguments of the subcommands that only show something."""
+    commands["list"].epilog = "example: tocsin doors list --json"
+    commands["list"].set_defaults(run=_list)
+    commands["show"].epilog = "example: tocsin doors show alerts"
+    commands["show"].set_defaults(run=_show)
+    commands["last"].epilog = "example: tocsin doors last alerts"
+    commands["last"].set_defaults(run=_last)
+    for name in ("show", "last"):
+        commands[name].add_argument("door", help="name or ID; `tocsin doors list` shows them")
+
+
+def _list(_arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(doors: Doors) -> list[DoorRecord]:
+        return [as_record(each) for each in await doors.all()]
+
+    records = program.run(work)
+    if out.as_json:
+        out.document(records)
+    elif records:
+        columns = ("name", "protocol", "profile", "secret", "requests", "last request")
+        out.table(columns, [_row(each) for each in records])
+    else:
+        out.note("no doors; add one with `tocsin doors add`")
+    return DONE
+
+
+def _row(record: DoorRecord) -> tuple[str, ...]:
+    definition, secret = record.definition, "yes" if record.has_secret else "no"
+    requests, last = f"{record.requests:,}", short_time(record.last_at)
+    return record.name, definition.protocol, definition.profile, secret, requests, last
+
+
+def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(doors: Doors) -> DoorRecord:
+        return as_record(await doors.get(readable(arguments.door)))
+
+    record = program.run(work)
+    if out.as_json:
+        out.document(record)
+    else:
+        out.table(("field", "value"), field_rows(record, set()))
+    return DONE
+
+
+def _last(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(doors: Doors) -> list[DoorRequestRecord]:
+        return await doors.requests(readable(arguments.door))
+
+    found = program.run(work)
+    if out.as_json:
+        out.document(found)
+    elif found:
+        for each in found[::-1]:
+            _print(out, each)
+    else:
+        out.note("no requests within the last 7 days")
+    return DONE
+
+
+def _print(out: Console, request: DoorRequestRecord) -> None:
+    out.line(f"{short_time(request.at, 19)}  {request.state}  {request.status}  from {request.client}")
+    facts = {
+        "note": request.note,
+        "title": request.title,
+        "text": request.text,
+        "severity": request.severity,
+        "key": request.key,
+        "link": request.link,
+        "profile": request.profile,
+        "deliveries": ", ".join(request.deliveries),
+    }
+    for name, value in facts.items():
+        if value:
+            out.line(f"  {name}: {value}" if "\n" not in value else f"  {name}: {_indented(value.splitlines())}")
+    if request.payload:
+        payload = request.payload[:_SHOWN_PAYLOAD]
+        more = "\n  …" if len(request.payload) > _SHOWN_PAYLOAD else ""
+        out.text(f"  payload: {_indented(payload.splitlines())}{more}\n")
+
+
+def _indented(lines: Sequence[str]) -> str:
+    return "\n    ".join(lines)

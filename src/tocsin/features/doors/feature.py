@@ -1,0 +1,25 @@
+"""What doors are to the rest of the program."""
+
+from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
+from tocsin.features.contract import Feature, FeatureCommand, LiveTopic, Subsystem
+from tocsin.features.doors.schema import MIGRATIONS
+
+_DOOR = AuditField("door", "name of the door")
+
+DOOR_CREATE = AuditAction("door.create", "A door was added.", (_DOOR,))
+DOOR_DELETE = AuditAction("door.delete", "A door was removed.", (_DOOR,))
+
+DOORS = AuditSource("doors", "messages of other tools, received at a door")
+
+FEATURE = Feature(
+    name="doors",
+    package=__package__,
+    summary="addresses at which other tools report in their own protocols, and messages made of it",
+    page="doors.md",
+    tables={"doors": MIGRATIONS},
+    audit_actions=(DOOR_CREATE, DOOR_DELETE),
+    audit_sources=(DOORS,),
+    commands=(FeatureCommand("doors", "receive what other tools send: add an address, list, remove"),),
+    subsystems=(Subsystem("doors", "Doors", 155, "doors", optional=True),),
+    live=(LiveTopic("doors", "door"),),
+)

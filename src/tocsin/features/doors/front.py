@@ -1,0 +1,50 @@
+"""The routes of doors at the front door: those of all protocols."""
+
+from collections.abc import Sequence
+
+from tocsin.features.doors.protocols.catalogue import PROTOCOLS
+from tocsin.features.doors.protocols.protocol import DoorProtocol
+from tocsin.features.doors.receiving.receiver import DoorReceiver
+from tocsin.features.doors.receiving.worker import DoorWorker
+from tocsin.features.doors.service import Doors
+from tocsin.features.front_door import FrontDoor, FrontHandler, FrontRequest, FrontResponse, FrontRoute
+
+
+class DoorsAtTheDoor:
+    """What one process has of doors while its front door listens."""
+
+    def __init__(self, doors: Doors) -> None:
+        self.worker = DoorWorker(doors)
+        self.receiver = DoorReceiver(doors, self.worker)
+
+
+def _at_the_door(doors: Doors) -> DoorsAtTheDoor:
+    """Return the one of this process."""
+    if doors.at_the_door is None:
+        doors.at_the_door = DoorsAtTheDoor(doors)
+    found: DoorsAtTheDoor = doors.at_the_door
+    return found
+
+
+def front_routes(doors: Doors) -> Sequence[FrontRoute]:
+    """Return the routes; protocols may share a path."""
+    protocols: dict[str, list[DoorProtocol]] = {}
+    methods: dict[str, set[str]] = {}
+    for protocol in PROTOCOLS.values():
+        for path, usable in protocol.routes:
+            protocols.setdefault(path, []).append(protocol)
+            methods.setdefault(path, set()).update(usable)
+    receiver = _at_the_door(doors).receiver
+    return [
+        FrontRoute(path, _handler(receiver, path, shared), sorted(methods[path])) for path, shared in protocols.items()
+    ]
+
+
+def _handler(receiver: DoorReceiver, path: str, protocols: Sequence[DoorProtocol]) -> FrontHandler:
+    async def handle(request: FrontRequest) -> FrontResponse:
+        return await receiver.answer(request, path, protocols)
+
+    return handle
+
+
+FRONT_DOOR: FrontDoor[Doors] = FrontDoor(routes=front_routes, beside=lambda doors: _at_the_door(doors).worker)

@@ -1,0 +1,220 @@
+"""A door: its definition, a request to it, and what becomes of one."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from ipaddress import ip_network
+from typing import Annotated, Any, ClassVar
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.reading.fields import ChoiceType, IntegerType, ListType, TextType
+from tocsin.core.reading.invalid import InvalidRecordError
+from tocsin.core.reading.records import Written, record_type
+from tocsin.core.records.marks import Flat, TextOrNull, Time
+
+NAME_PATTERN = r"[a-z0-9][a-z0-9_-]{0,62}"
+NAME_RULE = "not a valid name: use lower-case letters, digits, _ and -, at most 63"
+DEFAULT_PROTOCOL = "webhook"
+REQUESTS_PER_MINUTE = 600
+
+
+class UnknownDoorError(TocsinError):
+    """No door has this name or ID."""
+
+    code: ClassVar[str] = "not-found"
+
+
+class DoorNameTakenError(TocsinError):
+    """Another door has the name."""
+
+    code: ClassVar[str] = "name-taken"
+
+
+class InvalidDoorError(InvalidRecordError):
+    """The definition of a door is wrong."""
+
+
+class DoorSeverity(StrEnum):
+    """Severity of a message."""
+
+    OK = "ok"
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+class RequestState(StrEnum):
+    """What became of a request."""
+
+    STORED = "stored"  # answered, and not processed yet
+    SENT = "sent"  # its messages are in the queue
+    DROPPED = "dropped"  # nothing is sent: a rule says so, or it resolves nothing
+    FAILED = "failed"  # no target took its message
+    REFUSED = "refused"
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be the name of a door."""
+    return re.fullmatch(NAME_PATTERN, text) is not None
+
+
+def _network(text: str) -> str:
+    try:
+        return str(ip_network(text.strip(), strict=False))
+    except ValueError:
+        raise ValueError(f"{text[:60]!r} is not an IP address or network such as 10.0.0.0/8") from None
+
+
+_NETWORKS = ListType(TextType(parse=_network, schema={"type": "string"}), max_items=100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoorDefinition:
+    """What a door is."""
+
+    protocol: Annotated[
+        str, Written(TextType(pattern=r"[a-z0-9-]{1,30}", rule="not a protocol")), "How its senders speak"
+    ] = DEFAULT_PROTOCOL
+    preset: Annotated[
+        TextOrNull,
+        Written(TextType(pattern=r"[a-z0-9-]{1,40}", rule="not a preset"), inferred=True, nullable=True),
+        "Rules for a product, shipped with Tocsin",
+    ] = ""
+    profile: Annotated[
+        TextOrNull,
+        Written(TextType(max_chars=100), inferred=True, nullable=True),
+        "Profile to which its messages go, unless a rule names another one",
+    ] = ""
+    sources: Annotated[tuple[str, ...], Written(_NETWORKS), "Addresses and networks of its senders; empty: any"] = ()
+    severity: Annotated[
+        DoorSeverity, Written(ChoiceType(tuple(map(str, DoorSeverity)))), "Severity of messages that name none"
+    ] = DoorSeverity.INFO
+    rate: Annotated[int, Written(IntegerType(1, 1_000_000)), "Requests per minute"] = REQUESTS_PER_MINUTE
+    secret_name: Annotated[
+        TextOrNull,
+        Written(
+            TextType(pattern=r"[A-Za-z_][A-Za-z0-9_]{0,127}", rule="not the name of a secret of the vault"),
+            inferred=True,
+            nullable=True,
+        ),
+        "Secret of the vault with which its senders prove themselves",
+    ] = ""
+
+
+DEFINITION = record_type(DoorDefinition, "DoorDefinition")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """A door as it is stored."""
+
+    id: str
+    name: str
+    definition: DoorDefinition
+    secret: str = field(default="", repr=False)  # with which its senders prove themselves; may be in the vault instead
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    removed_at: float | None = None
+    requests: int = 0
+    last_at: float | None = None
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether its senders must prove themselves beyond the token."""
+        return bool(self.secret or self.definition.secret_name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoorRequest:
+    """A request to a door. In a stored one, neither `path`, `query` nor `headers` has the token."""
+
+    method: str = "POST"
+    route: str = ""  # the template of its path, such as `/in/{token}`
+    path: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)  # by lower-case name
+    client: str = ""
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoorMessage:
+    """What a protocol reads of a request: one message, or a payload of which rules make one."""
+
+    payload: Any = None  # JSON values; `payload` of rules
+    title: str = ""
+    text: str = ""
+    severity: DoorSeverity | None = None  # None: that of the door
+    key: str = ""  # of a problem: later messages edit the first one, and `ok` ends the problem
+    link: str = ""
+    parse_mode: str = ""
+    content: Mapping[str, Any] = field(default_factory=dict)  # further fields of docs/messages.md
+    note: str = ""  # for `tocsin doors last`
+    only_changes: bool = False  # a problem that is open already is not sent again
+    expires_at: float | None = None  # when the problem counts as resolved without a further request
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it needs no rules: the protocol has read a title or a text."""
+        return bool(self.title or self.text)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DoorRecord:
+    """Door, without its token."""
+
+    id: str
+    name: str
+    definition: Flat[DoorDefinition]
+    has_secret: Annotated[bool, "Whether its senders must prove themselves beyond the address."]
+    requests: Annotated[int, "Number of accepted requests so far."]
+    last_at: Annotated[Time | None, "When the last request was accepted."]
+    created_at: Time
+    updated_at: Time
+
+
+@dataclass(frozen=True, slots=True)
+class DoorAddress:
+    """Address of a door, which is a secret: its holder can send messages."""
+
+    name: str
+    protocol: str
+    profile: TextOrNull
+    token: Annotated[str, "The token in the address; only its hash is stored."]
+    url: Annotated[str, "The address to paste into the sender."]
+    base_url: Annotated[str, "The address of the front door, for senders that add a path themselves."]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DoorRequestRecord:
+    """A request to a door, and what became of it."""
+
+    id: Annotated[int, "Number of the request."]
+    at: Time
+    client: str
+    status: Annotated[int, "Status of the response."]
+    state: RequestState
+    payload: Annotated[str, "What was sent, with secrets masked; cut if it is long."]
+    title: TextOrNull
+    text: TextOrNull
+    severity: TextOrNull
+    key: TextOrNull
+    link: TextOrNull
+    profile: TextOrNull
+    deliveries: Annotated[Sequence[str], "IDs of the queued messages."]
+    note: Annotated[TextOrNull, "What deserves a look: a failed rule, a refused target, a problem that was not open."]
+
+
+def as_record(door: Door) -> DoorRecord:
+    """Return a door as people see it."""
+    return DoorRecord(
+        door.id,
+        door.name,
+        door.definition,
+        door.has_secret,
+        door.requests,
+        door.last_at,
+        door.created_at,
+        door.updated_at,
+    )

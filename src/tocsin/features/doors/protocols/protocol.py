@@ -1,0 +1,133 @@
+"""The interface of a protocol."""
+
+import json
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, ClassVar, NamedTuple
+
+from tocsin.core.errors import TocsinError
+from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest
+from tocsin.features.front_door import FrontResponse
+
+MIB = 1024 * 1024
+RETRY_AFTER_S = 30
+
+
+class BadRequestError(TocsinError):
+    """A request that a protocol refuses; `status` and `code` are for its answer."""
+
+    code: ClassVar[str] = "validation-failed"
+
+    def __init__(self, message: str, *, status: int = 400, detail: int | str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.detail = detail  # the protocol's own code of the error
+
+
+class RefusalReason(Enum):
+    """Why a request is refused, with the status that fits most protocols."""
+
+    UNKNOWN_TOKEN = 404
+    MISSING_TOKEN = 401
+    WRONG_SOURCE = 403  # the address is not on the list of the door
+    WRONG_SIGNATURE = 401.1
+    BAD_REQUEST = 400
+    TOO_LARGE = 413
+    UNSUPPORTED_ENCODING = 415
+    TOO_MANY = 503.1  # not 429: many senders take it for a final no
+    UNAVAILABLE = 503
+
+    @property
+    def status(self) -> int:
+        """The status of the response."""
+        return int(self.value)
+
+
+class Refusal(NamedTuple):
+    """A refused request."""
+
+    reason: RefusalReason
+    text: str  # one sentence for the person who reads the sender's log
+    error: BadRequestError | None = None  # of BAD_REQUEST
+
+    @property
+    def status(self) -> int:
+        """The status of the response."""
+        return self.error.status if self.error else self.reason.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers of the response."""
+        return {"Retry-After": str(RETRY_AFTER_S)} if self.status in {429, 503} else {}
+
+
+class StoredReceipt(NamedTuple):
+    """A request that was stored."""
+
+    request: DoorRequest
+    id: int  # counts the requests of all doors
+    at: float  # Unix seconds
+    messages: Sequence[DoorMessage] = ()  # what `read` returned, if it was called before
+    door: str = ""  # name of the door
+
+
+class ProtocolRoute(NamedTuple):
+    """A path of a protocol."""
+
+    path: str
+    methods: Sequence[str] = ("POST",)
+
+
+class DoorProtocol(ABC):
+    """How the senders of a door speak."""
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+    routes: ClassVar[Sequence[ProtocolRoute]]
+    max_bytes: ClassVar[int] = MIB
+    checks_first: ClassVar[bool] = True
+    token_in_body: ClassVar[bool] = False
+
+    def mint(self) -> str:
+        """Return a new token; by default 43 characters of base64url."""
+        return secrets.token_urlsafe(32)
+
+    def token_of(self, request: DoorRequest) -> str:
+        """Return the token of a request, empty if it has none; by default the parameter `token` of the path."""
+        return request.path.get("token", "")
+
+    @abstractmethod
+    def url(self, base_url: str, token: str) -> str:
+        """Return the address to paste into a sender."""
+
+    @abstractmethod
+    def read(self, request: DoorRequest) -> Sequence[DoorMessage]:
+        """Read a request into messages; raises BadRequestError."""
+
+    def accepted(self, receipt: StoredReceipt) -> FrontResponse:
+        """Return the answer to a stored request."""
+        return json_response({"status": "accepted", "id": str(receipt.id)})
+
+    def refused(self, refusal: Refusal) -> FrontResponse:
+        """Return the answer to a refused request."""
+        return json_response({"error": refusal.text}, refusal.status, refusal.headers)
+
+    def aside(self, request: DoorRequest) -> FrontResponse | None:
+        """Return the answer to a request that needs no token, such as a version query; `None` for others."""
+        return None
+
+    def greet(self, request: DoorRequest, door: str) -> FrontResponse | None:
+        """Return the answer to a request with the token of a door that is not a message; `None` for messages."""
+        return None
+
+    @abstractmethod
+    def instructions(self, address: DoorAddress) -> Mapping[str, str]:
+        """Return by product what to do there, as a few lines of text."""
+
+
+def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> FrontResponse:
+    """Return a JSON response."""
+    body = json.dumps(document, separators=(",", ":")).encode()
+    return FrontResponse(status, body, "application/json", headers or {})

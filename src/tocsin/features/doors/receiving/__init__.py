@@ -1,0 +1,1 @@
+"""Requests as they arrive: limited, verified and stored before they are answered, then sent by a worker."""

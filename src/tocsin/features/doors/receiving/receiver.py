@@ -1,0 +1,187 @@
+"""Requests to doors: found by their token, limited, verified, and stored before they are answered."""
+
+import asyncio
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from ipaddress import ip_address, ip_network
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.time.ratelimit import RateLimiter
+from tocsin.features.doors.model import Door, DoorMessage, DoorRequest, RequestState
+from tocsin.features.doors.protocols.protocol import (
+    BadRequestError,
+    DoorProtocol,
+    Refusal,
+    RefusalReason,
+    StoredReceipt,
+)
+from tocsin.features.doors.receiving.signatures import SECRET_HEADERS, proves, repeat_key
+from tocsin.features.doors.receiving.worker import DoorWorker
+from tocsin.features.doors.rows import RequestOutcome
+from tocsin.features.doors.service import Doors
+from tocsin.features.front_door import FrontRequest, FrontResponse
+
+MAX_VALUE = 4_000  # characters of a header, or of a parameter, that are stored
+NOTED_PER_MINUTE = 20  # refusals of a door that are shown
+_IN_THREAD = 64 * 1024
+
+
+class DoorReceiver:
+    """Takes requests in one process."""
+
+    def __init__(self, doors: Doors, worker: DoorWorker) -> None:
+        self._doors = doors
+        self._worker = worker
+        clock = doors.context.clock
+        self._limiters: dict[int, RateLimiter] = {}
+        self._noted = RateLimiter(NOTED_PER_MINUTE, clock.monotonic, max_buckets=10_000)
+
+    async def answer(self, front: FrontRequest, route: str, protocols: Sequence[DoorProtocol]) -> FrontResponse:
+        """Answer a request to a path that these protocols share; raises StoreUnavailableError."""
+        request = DoorRequest(
+            method=front.method,
+            route=route,
+            path=front.path,
+            query=front.query,
+            headers=front.headers,
+            client=front.client,
+        )
+        for protocol in protocols:
+            if (found := protocol.aside(request)) is not None:
+                return found
+        if any(each.token_in_body and not each.token_of(request) for each in protocols):
+            limit = max(each.max_bytes for each in protocols if each.token_in_body)
+            body = await _body(front, limit)
+            if isinstance(body, Refusal):
+                return protocols[0].refused(body)
+            request = replace(request, body=body)
+        door, protocol, token = await self._find(request, protocols)
+        if door is None:
+            reason = RefusalReason.UNKNOWN_TOKEN if token else RefusalReason.MISSING_TOKEN
+            return protocol.refused(Refusal(reason, "no door has this token" if token else "the token is missing"))
+        answer = await self._take(front, door, protocol, token, request)
+        if isinstance(answer, Refusal):
+            await self._note(door, request, answer)
+            return protocol.refused(answer)
+        return answer
+
+    async def _take(
+        self, front: FrontRequest, door: Door, protocol: DoorProtocol, token: str, request: DoorRequest
+    ) -> FrontResponse | Refusal:
+        """Check and store a request to a door; the order is from cheap to costly, and parsing comes last."""
+        if refusal := self._refusal(door, request):
+            return refusal
+        if (greeting := protocol.greet(request, door.name)) is not None:
+            return greeting
+        if not request.body:
+            body = await _body(front, protocol.max_bytes)
+            if isinstance(body, Refusal):
+                return body
+            request = replace(request, body=body)
+        if door.has_secret and (refusal := await self._proof(door, request)):
+            return refusal
+        messages: Sequence[DoorMessage] = ()
+        if protocol.checks_first:
+            try:
+                messages = await _read(protocol, request)
+            except BadRequestError as error:
+                return Refusal(RefusalReason.BAD_REQUEST, str(error), error)
+        now = self._doors.now()
+        kept = _without_secrets(request, token)
+        number = await self._doors.store.take(door, kept, repeat_key(request.headers), now)
+        if number is None:
+            return protocol.refused(Refusal(RefusalReason.UNKNOWN_TOKEN, "no door has this token"))
+        self._worker.wake()
+        return protocol.accepted(StoredReceipt(kept, number, now, messages, door.name))
+
+    async def _find(
+        self, request: DoorRequest, protocols: Sequence[DoorProtocol]
+    ) -> tuple[Door | None, DoorProtocol, str]:
+        """Return the door of a request, with its protocol and token."""
+        token = ""
+        for protocol in protocols:
+            given = protocol.token_of(request)
+            token = token or given
+            door = await self._doors.store.by_token(given) if given else None
+            if door is not None and door.definition.protocol == protocol.name:
+                return door, protocol, given
+        return None, protocols[0], token
+
+    def _refusal(self, door: Door, request: DoorRequest) -> Refusal | None:
+        """Return why a request is refused before its body is read."""
+        if door.definition.sources and not _is_within(request.client, door.definition.sources):
+            return Refusal(RefusalReason.WRONG_SOURCE, "this address may not use the door")
+        rate = door.definition.rate
+        if rate not in self._limiters:
+            self._limiters[rate] = RateLimiter(rate, self._doors.context.clock.monotonic, max_buckets=10_000)
+        if not self._limiters[rate].take(door.id):
+            return Refusal(RefusalReason.TOO_MANY, f"the door takes {rate:,} requests per minute")
+        return None
+
+    async def _proof(self, door: Door, request: DoorRequest) -> Refusal | None:
+        try:
+            secret = await self._doors.secret_of(door)
+        except TocsinError:
+            return Refusal(RefusalReason.UNAVAILABLE, "the secret of the door cannot be read")
+        if secret and proves(request, secret, self._doors.now()):
+            return None
+        return Refusal(RefusalReason.WRONG_SIGNATURE, "the signature or secret is missing or wrong")
+
+    async def _note(self, door: Door, request: DoorRequest, refusal: Refusal) -> None:
+        """Show a refusal in `tocsin doors last`; many of them write no more rows."""
+        if self._noted.take(door.id):
+            outcome = RequestOutcome(state=RequestState.REFUSED, note=refusal.text)
+            await self._doors.store.note_refusal(door, request.client, refusal.status, outcome, self._doors.now())
+
+
+async def _read(protocol: DoorProtocol, request: DoorRequest) -> Sequence[DoorMessage]:
+    if len(request.body) < _IN_THREAD:
+        return protocol.read(request)
+    return await asyncio.to_thread(protocol.read, request)
+
+
+async def _body(front: FrontRequest, limit: int) -> bytes | Refusal:
+    """Return the body, unpacked; raises RequestCutOffError."""
+    too_large = Refusal(RefusalReason.TOO_LARGE, f"the body is larger than {limit:,} bytes")
+    raw = await front.body(limit)
+    if raw is None:
+        return too_large
+    match front.headers.get("content-encoding", "identity").strip().lower():
+        case "identity" | "":
+            return raw
+        case "gzip" | "x-gzip":
+            unpacker = zlib.decompressobj(wbits=31)
+            try:
+                unpacked = unpacker.decompress(raw, limit + 1)
+            except zlib.error:
+                return Refusal(RefusalReason.BAD_REQUEST, "the body is not valid gzip")
+            if len(unpacked) > limit:
+                return too_large
+            if not unpacker.eof:
+                return Refusal(RefusalReason.BAD_REQUEST, "the body is not complete gzip")
+            return unpacked
+        case other:
+            return Refusal(RefusalReason.UNSUPPORTED_ENCODING, f"Content-Encoding {other[:40]!r} is not supported")
+
+
+def _is_within(client: str, networks: Sequence[str]) -> bool:
+    try:
+        address = ip_address(client)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return any((mapped or address) in ip_network(network) for network in networks)
+
+
+def _without_secrets(request: DoorRequest, token: str) -> DoorRequest:
+    """Return a request as it is stored: without what proves its sender."""
+
+    def without(values: Mapping[str, str]) -> dict[str, str]:
+        return {
+            name: value[:MAX_VALUE]
+            for name, value in values.items()
+            if name not in SECRET_HEADERS and (not token or token not in value)
+        }
+
+    return replace(request, path=without(request.path), query=without(request.query), headers=without(request.headers))

@@ -1,0 +1,245 @@
+"""The worker makes messages of stored requests and queues them; of several processes, one does it at a time."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from tocsin.core.errors import StoreUnavailableError, TocsinError
+from tocsin.core.service import ServiceLoop
+from tocsin.core.text.strings import number_of, truncate
+from tocsin.features.context import Notice, NoticeLevel
+from tocsin.features.doors.feature import DOORS
+from tocsin.features.doors.model import DoorRequest, DoorSeverity, RequestState
+from tocsin.features.doors.protocols.catalogue import PROTOCOLS
+from tocsin.features.doors.rows import RequestOutcome, StoredRequest
+from tocsin.features.doors.rules.rendering import RenderedMessage, render
+from tocsin.features.doors.service import Doors
+from tocsin.features.doors.store import DoorProblem, ProblemKey
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.scheduling.lease import Lease
+
+log = logging.getLogger(__name__)
+
+LEASE = "doors"
+LOOK_S = 1.0
+BATCH = 100
+MAX_BATCH_BYTES = 16 * 1024 * 1024
+MAX_SHOWN = 64 * 1024  # characters of a payload that are kept
+MAX_MESSAGES = 256  # of one request
+_TYPES = {
+    DoorSeverity.OK: ("success", 2),
+    DoorSeverity.INFO: ("info", 3),
+    DoorSeverity.WARNING: ("warning", 4),
+    DoorSeverity.CRITICAL: ("failure", 5),
+}
+
+
+@dataclass(slots=True)
+class _OpenRequest:
+    """A request of a batch, and what it has led to so far."""
+
+    stored: StoredRequest
+    messages: Sequence[RenderedMessage]
+    state: RequestState = RequestState.DROPPED
+    deliveries: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """A message to queue."""
+
+    work: _OpenRequest
+    message: RenderedMessage
+    key: str
+    resolution: str
+    idempotency_key: str
+
+
+class DoorWorker:
+    """Processes stored requests while this process holds the lease."""
+
+    def __init__(self, doors: Doors, holder: str = "") -> None:
+        self._doors = doors
+        self._context = doors.context
+        self.lease = Lease(doors.context.database, LEASE, doors.context.clock, holder)
+        self._loop = ServiceLoop("the worker of doors", self.step, doors.context.clock)
+
+    def stop(self) -> None:
+        """Process nothing more."""
+        self._loop.stop()
+
+    def wake(self) -> None:
+        """Look at once for what was stored."""
+        self._loop.wake()
+
+    async def run(self) -> None:
+        """Work until `stop`; another process may take over at once."""
+        await self._loop.run()
+        try:
+            await self.lease.release()
+        except TocsinError as error:  # its silence tells the others
+            log.warning("the lease of doors could not be released", extra={"reason": error.sentence()})
+
+    async def step(self) -> float:
+        """Process what is stored, and return for how many seconds there is no more."""
+        if not await self.lease.keep():
+            return LOOK_S
+        while batch := _bounded(await self._doors.store.waiting(BATCH)):
+            await self._process(batch)
+            if not await self.lease.keep():
+                break
+        return LOOK_S
+
+    async def _process(self, batch: Sequence[StoredRequest]) -> None:
+        works = await asyncio.to_thread(lambda: [self._render(each) for each in batch])
+        keys = [(work.stored.door.id, each.key) for work in works for each in work.messages if each.key]
+        problems = await self._doors.store.problems(keys)
+        changed: dict[ProblemKey, DoorProblem] = {}
+        sendings = [each for work in works for each in self._decide(work, problems, changed)]
+        # They are accepted in this order. Repeated after a crash, their keys find the deliveries that exist.
+        await asyncio.gather(*[self._queue(each) for each in sendings])
+        outcomes = await asyncio.to_thread(lambda: {work.stored.id: self._outcome(work) for work in works})
+        await self._doors.store.finish(outcomes, changed, self.lease.confirm)
+
+    def _render(self, stored: StoredRequest) -> _OpenRequest:
+        """Return the messages of a request; one that cannot be read must not hold up the others."""
+        try:
+            read = PROTOCOLS[stored.door.definition.protocol].read(stored.request)
+            rendered = [render(stored.door, stored.request, each) for each in read[:MAX_MESSAGES]]
+        except Exception as error:  # a bug of ours: the request is sent as it came
+            log.exception("a request to a door could not be read", extra={"door": stored.door.name})
+            text = truncate(stored.request.body.decode("utf-8", "replace"), 4_000)
+            note = f"the request could not be read ({type(error).__name__}); see the log"
+            rendered, read = [RenderedMessage(text=text, severity=stored.door.definition.severity, note=note)], ()
+        work = _OpenRequest(stored, rendered)
+        if len(read) > MAX_MESSAGES:
+            work.notes.append(f"only the first {MAX_MESSAGES} of {len(read):,} messages were sent")
+        return work
+
+    def _decide(
+        self, work: _OpenRequest, problems: dict[ProblemKey, DoorProblem], changed: dict[ProblemKey, DoorProblem]
+    ) -> list[_Sending]:
+        """Return what is sent of a request, given which problems are open; note the state after it in both."""
+        sendings = []
+        for n, message in enumerate(work.messages):
+            if message.note:
+                work.notes.append(message.note)
+            if message.drop:
+                continue
+            door, at = work.stored.door, work.stored.at
+            key, resolution = "", ""
+            if message.key:
+                place = (door.id, message.key)
+                before = problems.get(place, DoorProblem())
+                is_end = message.severity is DoorSeverity.OK
+                if not before.is_open and is_end and message.only_changes:
+                    work.notes.append("it ends no problem that is open")
+                    continue
+                episode = before.episode + (not before.is_open)
+                kept = json.dumps([message.title, message.text, message.profile, message.link])
+                after = DoorProblem(episode, not is_end, at, message.expires_at, "" if is_end else kept)
+                problems[place] = changed[place] = after
+                if before.is_open and not is_end and message.only_changes:
+                    work.notes.append("the problem is open already")
+                    continue
+                key = message_key(door.id, message.key, episode)
+                resolution = "edit" if is_end and before.is_open else ""
+            sendings.append(_Sending(work, message, key, resolution, f"door-{work.stored.id}-{n}"))
+        return sendings
+
+    async def _queue(self, sending: _Sending) -> None:
+        work, message = sending.work, sending.message
+        door = work.stored.door
+        caller = Caller(DOORS.name, {"door": door.name})
+        try:
+            queued = await self._context.messenger.notify_by_queue(
+                message.profile,
+                message.text or message.title,
+                caller,
+                key=sending.idempotency_key,
+                parse_mode=message.parse_mode,
+                content=_content(message, sending.key),
+                resolution=sending.resolution,
+            )
+        except StoreUnavailableError:
+            raise
+        except TocsinError as error:
+            work.notes.append(error.sentence())
+            await self._complain(sending, error.sentence())
+            return
+        for result in queued.results:
+            if result.ok and result.message.startswith("delivery="):
+                work.deliveries.append(result.message.removeprefix("delivery="))
+            else:
+                said = result.message or result.error
+                work.notes.append(f"{result.channel} {result.target}: {said}")
+        if queued.results and not queued.sent:
+            await self._complain(sending, queued.results[0].error)
+        else:
+            work.state = RequestState.SENT
+
+    async def _complain(self, sending: _Sending, reason: str) -> None:
+        """Show a message that no target took to the operator, who would miss it otherwise."""
+        work, message = sending.work, sending.message
+        work.state = RequestState.FAILED
+        door = work.stored.door.name
+        log.warning("a message of a door was refused", extra={"door": door, "reason": reason})
+        body = f"{message.title}\n\n{message.text}".strip() + f"\n\n{reason}"
+        title = f"A message of the door {door} cannot be delivered"
+        notice = Notice(
+            title, body, NoticeLevel.ERROR, "messaging", door, f"#/doors/{door}", sending.idempotency_key, once=True
+        )
+        await self._context.abilities.notices.notify(notice)
+
+    def _outcome(self, work: _OpenRequest) -> RequestOutcome:
+        first = work.messages[0] if work.messages else RenderedMessage()
+        notes = list(dict.fromkeys(work.notes))
+        if len(work.messages) != 1:
+            notes.insert(0, number_of(len(work.messages), "message"))
+        redact, secret = self._context.redact, work.stored.door.secret
+        payload = truncate(redact(_spelled(work.stored.request)), MAX_SHOWN)
+        return RequestOutcome(
+            state=work.state,
+            payload=payload.replace(secret, "[secret]") if secret else payload,
+            title=redact(first.title),
+            text=redact(truncate(first.text, 4_000)),
+            severity=str(first.severity),
+            key=redact(first.key),
+            link=redact(first.link),
+            profile=first.profile,
+            deliveries=tuple(work.deliveries[:MAX_MESSAGES]),
+            note=redact("; ".join(notes[:10])),
+        )
+
+
+def message_key(door_id: str, key: str, episode: int) -> str:
+    """Return the key of the message of a problem: another one each time that the problem begins."""
+    return f"door-{sha256(f'{door_id} {key} {episode}'.encode()).hexdigest()[:40]}"
+
+
+def _bounded(batch: Sequence[StoredRequest]) -> Sequence[StoredRequest]:
+    """Return the first requests of a batch whose bodies fit into memory together."""
+    size = 0
+    for n, each in enumerate(batch):
+        size += len(each.request.body)
+        if size > MAX_BATCH_BYTES and n:
+            return batch[:n]
+    return batch
+
+
+def _content(message: RenderedMessage, key: str) -> Mapping[str, Any]:
+    type_, priority = _TYPES[message.severity]
+    own = {"type": type_, "priority": priority, "title": message.title, "click": message.link, "key": key}
+    return {**{name: value for name, value in own.items() if value}, **message.content}
+
+
+def _spelled(request: DoorRequest) -> str:
+    """Return the payload as people see it: the body as text, else the query."""
+    if request.body:
+        return request.body[: 4 * MAX_SHOWN].decode("utf-8", "replace")
+    return json.dumps(dict(request.query), ensure_ascii=False) if request.query else ""

@@ -1,0 +1,1 @@
+"""What becomes a message of a payload, and which message."""

@@ -1,0 +1,156 @@
+"""Doors as people see and change them."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tocsin.core.audit.actions import AuditAction
+from tocsin.core.config.security import is_loopback
+from tocsin.core.config.variables import FRONT_DOOR_HOST, FRONT_DOOR_PORT, FRONT_DOOR_TLS_CERT, FRONT_DOOR_URL
+from tocsin.core.errors import TocsinError
+from tocsin.core.ids import new_id
+from tocsin.core.reading.fields import Field, RecordType, TextType
+from tocsin.core.reading.json_value import JsonIssue, JsonIssues, JsonValue, to_members
+from tocsin.core.reading.value import WRONG_VALUE, suggestion
+from tocsin.features.context import FeatureContext
+from tocsin.features.doors.feature import DOOR_CREATE, DOOR_DELETE
+from tocsin.features.doors.model import (
+    DEFAULT_PROTOCOL,
+    DEFINITION,
+    NAME_PATTERN,
+    NAME_RULE,
+    Door,
+    DoorAddress,
+    DoorDefinition,
+    DoorRequestRecord,
+    DoorSeverity,
+    InvalidDoorError,
+)
+from tocsin.features.doors.protocols.catalogue import PROTOCOLS
+from tocsin.features.doors.store import KEPT, DoorStore
+
+_NAME = Field("name", TextType(pattern=NAME_PATTERN, rule=NAME_RULE), required=True, doc="Name of the door")
+NAMED = RecordType((_NAME, *DEFINITION.fields))
+
+
+class DoorActor(NamedTuple):
+    """Who asks, and through which interface."""
+
+    source: str
+    name: str | None = None
+
+
+class Doors:
+    """The doors of the data directory."""
+
+    def __init__(self, context: FeatureContext) -> None:
+        self.context = context
+        self.store = DoorStore(context.database)
+        self.at_the_door: Any = None  # the `DoorsAtTheDoor` of this process
+
+    def now(self) -> float:
+        """Return the present time."""
+        return self.context.clock.now()
+
+    async def are_there(self) -> bool:
+        """Whether the front door has to listen."""
+        return self.context.database.exists() and await self.store.exist()
+
+    async def all(self) -> list[Door]:
+        """Return all doors by name."""
+        return await self.store.all() if self.context.database.exists() else []
+
+    async def get(self, name_or_id: str) -> Door:
+        """Return one door; raises UnknownDoorError."""
+        return await self.store.get(name_or_id)
+
+    async def add(self, name: Any, fields: Mapping[str, Any], actor: DoorActor, secret: str = "") -> DoorAddress:
+        """Add a door, and return its address, which nothing shows again.
+
+        `secret` proves its senders, beyond the address. Raises InvalidDoorError and DoorNameTakenError.
+        """
+        definition = self._definition(name, fields)
+        if secret and definition.secret_name:
+            raise InvalidDoorError("give either a secret, or its name in the vault")
+        now = self.now()
+        door = Door(id=new_id(), name=name, definition=definition, secret=secret, created_at=now, updated_at=now)
+        token = PROTOCOLS[definition.protocol].mint()
+        await self.store.insert(door, token)
+        self._record(DOOR_CREATE, door, actor)
+        return self._address(door, token)
+
+    async def remove(self, name_or_id: str, actor: DoorActor) -> Door:
+        """Remove a door: its address is refused from now on; what it accepted is still sent."""
+        removed = await self.store.change(name_or_id, "removed_at = ?, secret = ''", self.now())
+        self._record(DOOR_DELETE, removed, actor)
+        return removed
+
+    async def requests(self, name_or_id: str, limit: int = KEPT) -> list[DoorRequestRecord]:
+        """Return the newest requests of a door."""
+        return await self.store.requests((await self.get(name_or_id)).id, limit)
+
+    async def secret_of(self, door: Door) -> str:
+        """Return the secret of a door's senders; raises TocsinError if the vault cannot reveal it."""
+        if not door.definition.secret_name:
+            return door.secret
+        return await self.context.abilities.secrets.reveal(door.definition.secret_name, reader=f"door {door.name}")
+
+    def base_url(self) -> str:
+        """Return the address of the front door."""
+        settings = self.context.settings
+        if settings[FRONT_DOOR_URL]:
+            return settings[FRONT_DOOR_URL].rstrip("/")
+        scheme = "https" if settings[FRONT_DOOR_TLS_CERT] else "http"
+        host = settings[FRONT_DOOR_HOST].strip("[]")
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings[FRONT_DOOR_PORT]}"
+
+    def is_local_only(self) -> bool:
+        """Whether other machines cannot reach the front door."""
+        settings = self.context.settings
+        return not settings[FRONT_DOOR_URL] and is_loopback(settings[FRONT_DOOR_HOST])
+
+    async def prune(self) -> None:
+        """Delete old rows."""
+        if self.context.database.exists():
+            await self.store.prune(self.now())
+
+    def _address(self, door: Door, token: str) -> DoorAddress:
+        definition, base = door.definition, self.base_url()
+        url = PROTOCOLS[definition.protocol].url(base, token)
+        return DoorAddress(door.name, definition.protocol, definition.profile, token, url, base)
+
+    def _definition(self, name: object, given: Mapping[str, Any]) -> DoorDefinition:
+        """Return the definition that fields make; raises InvalidDoorError with all mistakes. `None` is no name."""
+        issues = JsonIssues()
+        named = dict(given) if name is None else {"name": name, **given}
+        read = NAMED.read(JsonValue(to_members(named), issues))
+        values = {field: value for field, value in read.values.items() if field != "name" and value is not None}
+        values["severity"] = DoorSeverity(values.get("severity") or DoorSeverity.INFO)
+        values["sources"] = tuple(values.get("sources") or ())
+        definition = DoorDefinition(**values)
+        for field, check in (("protocol", self._check_protocol), ("profile", self._check_profile)):
+            try:
+                check(definition)
+            except TocsinError as error:
+                issues.add(JsonIssue((field,), WRONG_VALUE, error.sentence()))
+        if issues.count:
+            said = "; ".join(map(str, issues.shown))
+            hint = "see `tocsin doors add --help`"
+            raise InvalidDoorError(said, hint=hint, issues=issues.shown, count=issues.count)
+        return definition
+
+    def _check_protocol(self, definition: DoorDefinition) -> None:
+        _known("protocol", definition.protocol or DEFAULT_PROTOCOL, PROTOCOLS)
+
+    def _check_profile(self, definition: DoorDefinition) -> None:
+        if not definition.profile:
+            raise InvalidDoorError("a door needs a profile", hint="`tocsin profiles` lists them")
+        self.context.messenger.check_profile(definition.profile)
+
+    def _record(self, action: AuditAction, door: Door, actor: DoorActor) -> None:
+        self.context.audit.record(action, door.name, source=actor.source, metadata={"door": door.name})
+
+
+def _known(kind: str, name: str, known: Mapping[str, Any]) -> None:
+    if name not in known:
+        names = f"{kind}s: {', '.join(sorted(known))}"
+        raise InvalidDoorError(f"unknown {kind} {name[:60]!r}", hint=names + suggestion(name, known))

@@ -1,0 +1,208 @@
+"""Doors in the database."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple, TypeVar
+
+from tocsin.core.storage.database import Database
+from tocsin.features.doors import rows
+from tocsin.features.doors.model import Door, DoorNameTakenError, DoorRequest, DoorRequestRecord
+from tocsin.features.doors.rows import RequestOutcome, StoredRequest
+
+T = TypeVar("T")
+
+KEPT = 20  # newest requests of a door
+KEPT_S = REPEATS_KEPT_S = 7 * 86_400.0
+PROBLEMS_KEPT_S = 30 * 86_400.0
+
+
+class DoorProblem(NamedTuple):
+    """A key that is, or was, a problem."""
+
+    episode: int = 0
+    is_open: bool = False
+    at: float = 0.0
+    expires_at: float | None = None
+    message: str = ""  # JSON of title and text, for a resolution without a request
+
+
+ProblemKey = tuple[str, str]  # ID of the door, and key
+
+
+def hash_of(token: str) -> bytes:
+    """Return the form of a token that is stored; tokens are random, so one round is enough."""
+    return sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+class DoorStore:
+    """The tables of doors, shared with other processes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def all(self) -> list[Door]:
+        """Return all doors by name."""
+        sql = "SELECT * FROM doors WHERE removed_at IS NULL ORDER BY name"
+        return await self._read(lambda c: [rows.door_of(row) for row in c.execute(sql)])
+
+    async def exist(self) -> bool:
+        """Whether there is a door, or a request that is not processed yet."""
+        sql = (
+            "SELECT 1 WHERE EXISTS (SELECT 1 FROM doors WHERE removed_at IS NULL) "
+            "OR EXISTS (SELECT 1 FROM door_requests WHERE state = 'stored')"
+        )
+        return await self._read(lambda c: c.execute(sql).fetchone() is not None)
+
+    async def get(self, name_or_id: str) -> Door:
+        """Return one door; raises UnknownDoorError."""
+        return await self._read(lambda c: rows.find(c, name_or_id))
+
+    async def several(self, ids: Sequence[str]) -> list[Door]:
+        """Return the doors of IDs that exist."""
+        sql = f"SELECT * FROM doors WHERE removed_at IS NULL AND id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks
+        return await self._read(lambda c: [rows.door_of(row) for row in c.execute(sql, list(ids))])
+
+    async def by_token(self, token: str) -> Door | None:
+        """Return the door of a token."""
+        sql = "SELECT * FROM doors WHERE token_hash = ? AND removed_at IS NULL"
+        digest = hash_of(token)
+        row = await self._read(lambda c: c.execute(sql, [digest]).fetchone())
+        return None if row is None else rows.door_of(row)
+
+    async def insert(self, door: Door, token: str) -> None:
+        """Store a new door; raises DoorNameTakenError."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            _check_free(connection, door.name)
+            rows.insert(connection, door, hash_of(token))
+
+        await self._database.write(work)
+
+    async def change(self, name_or_id: str, sql: str, *values: object) -> Door:
+        """Set columns of a door, and return it as it is then; raises UnknownDoorError."""
+
+        def work(connection: sqlite3.Connection) -> Door:
+            before = rows.find(connection, name_or_id)
+            connection.execute(f"UPDATE doors SET {sql} WHERE id = ?", [*values, before.id])  # noqa: S608  # our own SQL
+            return rows.door_of(connection.execute("SELECT * FROM doors WHERE id = ?", [before.id]).fetchone())
+
+        return await self._database.write(work)
+
+    async def take(self, door: Door, request: DoorRequest, repeat: str, now: float) -> int | None:
+        """Store a request that is answered with 200, and return its number; `None` if the door was removed.
+
+        A repeated one gets the number of the first.
+        """
+        digest = sha256(repeat.encode()).digest() if repeat else b""
+
+        def work(connection: sqlite3.Connection) -> int | None:
+            alive = "SELECT 1 FROM doors WHERE id = ? AND removed_at IS NULL"
+            if not connection.execute(alive, [door.id]).fetchone():
+                return None
+            if digest:
+                known = "SELECT request FROM door_repeats WHERE door_id = ? AND digest = ?"
+                if row := connection.execute(known, [door.id, digest]).fetchone():
+                    return int(row["request"])
+            number = rows.insert_request(connection, door, request, now, 200)
+            if digest:
+                connection.execute("INSERT INTO door_repeats VALUES (?, ?, ?, ?)", [door.id, digest, number, now])
+            return number
+
+        return await self._database.write(work)
+
+    async def note_refusal(self, door: Door, client: str, status: int, outcome: RequestOutcome, now: float) -> None:
+        """Store that a request was refused, without its body."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            number = rows.insert_refused(connection, door, client, now, status)
+            rows.finish(connection, number, outcome)
+            _prune_door(connection, door.id)
+
+        await self._database.write(work)
+
+    async def waiting(self, limit: int) -> list[StoredRequest]:
+        """Return the oldest requests that are not processed yet."""
+        sql = "SELECT * FROM door_requests WHERE state = 'stored' ORDER BY id LIMIT ?"
+
+        def work(connection: sqlite3.Connection) -> list[StoredRequest]:
+            found = connection.execute(sql, [limit]).fetchall()
+            doors: dict[str, Door] = {}
+            for door_id in {row["door_id"] for row in found}:
+                row = connection.execute("SELECT * FROM doors WHERE id = ?", [door_id]).fetchone()
+                doors[door_id] = rows.door_of(row)
+            return [rows.request_of(row, doors[row["door_id"]]) for row in found]
+
+        return await self._read(work)
+
+    async def problems(self, keys: Iterable[ProblemKey]) -> dict[ProblemKey, DoorProblem]:
+        """Return what is known about keys."""
+        sql = "SELECT * FROM door_problems WHERE door_id = ? AND key = ?"
+        wanted = list(dict.fromkeys(keys))
+
+        def work(connection: sqlite3.Connection) -> dict[ProblemKey, DoorProblem]:
+            found = ((key, connection.execute(sql, list(key)).fetchone()) for key in wanted)
+            return {key: _problem(row) for key, row in found if row is not None}
+
+        return await self._read(work) if wanted else {}
+
+    async def finish(
+        self,
+        outcomes: Mapping[int, RequestOutcome],
+        problems: Mapping[ProblemKey, DoorProblem],
+        confirm: Callable[[sqlite3.Connection], None],
+    ) -> None:
+        """Note what became of requests, and the state of problems, while the lease holds."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            confirm(connection)
+            for number, outcome in outcomes.items():
+                rows.finish(connection, number, outcome)
+            for (door_id, key), each in problems.items():
+                values = [door_id, key, each.episode, each.is_open, each.at, each.expires_at, each.message]
+                connection.execute("REPLACE INTO door_problems VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+            marks = ", ".join("?" * len(outcomes))
+            sql = f"SELECT DISTINCT door_id FROM door_requests WHERE id IN ({marks})"  # noqa: S608  # marks
+            for row in connection.execute(sql, list(outcomes)).fetchall():
+                _prune_door(connection, row["door_id"])
+
+        await self._database.write(work)
+
+    async def requests(self, door_id: str, limit: int) -> list[DoorRequestRecord]:
+        """Return the newest requests of a door."""
+        sql = "SELECT * FROM door_requests WHERE door_id = ? ORDER BY id DESC LIMIT ?"
+        return await self._read(lambda c: [rows.record_of(row) for row in c.execute(sql, [door_id, limit])])
+
+    async def prune(self, now: float) -> None:
+        """Delete old requests, and removed doors without one."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM door_requests WHERE state <> 'stored' AND at < ?", [now - KEPT_S])
+            connection.execute("DELETE FROM door_repeats WHERE at < ?", [now - REPEATS_KEPT_S])
+            connection.execute("DELETE FROM door_problems WHERE at < ? AND NOT is_open", [now - PROBLEMS_KEPT_S])
+            unused = "SELECT 1 FROM door_requests WHERE door_id = doors.id"
+            connection.execute(f"DELETE FROM doors WHERE removed_at IS NOT NULL AND NOT EXISTS ({unused})")  # noqa: S608  # our own SQL
+
+        await self._database.write(work)
+
+    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        return await self._database.read(work)
+
+
+def _check_free(connection: sqlite3.Connection, name: str) -> None:
+    sql = "SELECT 1 FROM doors WHERE name = ? AND removed_at IS NULL"
+    if connection.execute(sql, [name]).fetchone():
+        raise DoorNameTakenError(f"door {name} already exists", hint="choose another name, or remove it first")
+
+
+def _prune_door(connection: sqlite3.Connection, door_id: str) -> None:
+    """Delete all but the newest requests of a door that are processed."""
+    sql = (
+        "DELETE FROM door_requests WHERE door_id = :door AND state <> 'stored' AND id <= (SELECT id FROM "
+        "door_requests WHERE door_id = :door ORDER BY id DESC LIMIT 1 OFFSET :kept)"
+    )
+    connection.execute(sql, {"door": door_id, "kept": KEPT})
+
+
+def _problem(row: Any) -> DoorProblem:
+    return DoorProblem(row["episode"], bool(row["is_open"]), row["at"], row["expires_at"], row["message"])
