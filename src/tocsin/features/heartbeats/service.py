@@ -115,7 +115,7 @@ class Heartbeats:
 
     async def sync(self) -> None:
         """Bring the file into the database, if it changed."""
-        found, problem = self.file.read()
+        found, problem = await to_thread(self.file.read)  # ten thousand definitions take seconds
         if found is None or problem is not None or found is self._synced:
             return
         if not found and not self.context.database.exists():

@@ -38,6 +38,7 @@ class TakenPing(NamedTuple):
 
     heartbeat: Heartbeat
     created: bool = False
+    changed: bool = False  # its state, which may be worth a message
 
 
 class Ledger(NamedTuple):
@@ -119,7 +120,8 @@ class HeartbeatStore:
             decision = take_ping(found.definition, found.watched, ping, n, now)
             after = rows.settle(connection, replace(found, pings=n), decision, now)
             rows.insert_ping(connection, after, ping, decision, now)
-            return TakenPing(after, created=not row)
+            changed = after.watched.state is not found.watched.state
+            return TakenPing(after, created=not row, changed=changed)
 
         return await self._database.write(work)
 
@@ -167,9 +169,10 @@ class HeartbeatStore:
         """Return the messages that are still to be sent."""
         return await self._read(stored_messages)
 
-    async def forget_message(self, number: int) -> None:
-        """Delete a message that was queued."""
-        await self._database.write(lambda c: c.execute("DELETE FROM heartbeat_messages WHERE id = ?", [number]).close())
+    async def forget_messages(self, numbers: Sequence[int]) -> None:
+        """Delete messages that were queued."""
+        sql, values = "DELETE FROM heartbeat_messages WHERE id = ?", [[number] for number in numbers]
+        await self._database.write(lambda c: c.executemany(sql, values).close())
 
     async def ledgers(self, ids: Sequence[str], now: float) -> Mapping[str, Ledger]:
         """Return the ledgers of heartbeats by ID."""

@@ -75,7 +75,8 @@ class PingReceiver:
             taken = await store.take(column, subject, ping, now, lambda: _created(address, now))
         if taken is None:
             return await self.refuse()
-        self._watch.wake()
+        if taken.changed:
+            self._watch.wake()
         if taken.created:
             actor = HeartbeatActor(HEARTBEATS.name)
             self._heartbeats.record(HEARTBEAT_CREATE, taken.heartbeat, actor)

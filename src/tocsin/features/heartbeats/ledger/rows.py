@@ -59,14 +59,19 @@ def heartbeat_of(row: sqlite3.Row) -> Heartbeat:
 
 
 def _row(heartbeat: Heartbeat) -> dict[str, Any]:
+    plain = ("id", "name", "code", "source", "created_at", "updated_at", "removed_at")
+    named = {name: getattr(heartbeat, name) for name in plain}
+    return {**named, "definition": stored(heartbeat.definition), **_state_row(heartbeat)}
+
+
+def _state_row(heartbeat: Heartbeat) -> dict[str, Any]:
+    """Return the columns that a ping or a decision may change: no index but that of `next_at` has any of them."""
     watched = heartbeat.watched
     times = [decide_at(heartbeat.definition, watched), heartbeat.quiet_until]
-    plain = ("id", "name", "code", "source", "created_at", "updated_at", "removed_at", "pings", "told", "told_at")
     seen = ("state", "since", "reason", "due_at", "misses", "last_ping_at", "last_kind", "last_duration_s")
     return {
-        **{name: getattr(heartbeat, name) for name in (*plain, "quiet_until")},
+        **{name: getattr(heartbeat, name) for name in ("pings", "told", "told_at", "quiet_until")},
         **{name: getattr(watched, name) for name in seen},
-        "definition": stored(heartbeat.definition),
         "runs": json.dumps([[run.rid, run.started_at, run.ends_by] for run in watched.runs]),
         "next_at": None if heartbeat.removed_at else min((at for at in times if at is not None), default=None),
     }
@@ -87,13 +92,16 @@ def insert_anew(connection: sqlite3.Connection, heartbeat: Heartbeat) -> None:
 
 def save(connection: sqlite3.Connection, heartbeat: Heartbeat) -> None:
     """Store a heartbeat as it is now; raises HeartbeatNameTakenError."""
-    row = _row(heartbeat)
-    sets = ", ".join(f"{name} = :{name}" for name in row)
     try:
-        connection.execute(f"UPDATE heartbeats SET {sets} WHERE id = :id", row)  # noqa: S608  # our own names
+        _update(connection, _row(heartbeat))
     except sqlite3.IntegrityError:
         taken = f"heartbeat {heartbeat.name} already exists"
         raise HeartbeatNameTakenError(taken, hint="choose another name") from None
+
+
+def _update(connection: sqlite3.Connection, row: dict[str, Any]) -> None:
+    sets = ", ".join(f"{name} = :{name}" for name in row if name != "id")
+    connection.execute(f"UPDATE heartbeats SET {sets} WHERE id = :id", row)  # noqa: S608  # our own names
 
 
 def find(connection: sqlite3.Connection, name_or_id: str) -> Heartbeat:
@@ -116,7 +124,7 @@ def settle(connection: sqlite3.Connection, before: Heartbeat, decision: Heartbea
         after = replace(after, quiet_until=None)
         if after.told != after.watched.state and after.watched.state in _FLIPS:
             after = _tell(connection, after, now, "It has been quiet for 15 min.")
-    save(connection, after)
+    _update(connection, {"id": after.id, **_state_row(after)})
     return after
 
 

@@ -6,6 +6,7 @@ process did: pings of that time are lost, so they make nothing down (`ledger/rul
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.service import ServiceLoop, StopEvent
@@ -98,12 +99,26 @@ class HeartbeatWatch:
             await self._context.abilities.notices.notify(notice)
 
     async def _send(self) -> None:
-        """Send the stored messages; each is deleted once it is queued, and its key recognises a repetition."""
-        for number, message in await self._heartbeats.store.messages():
+        """Send the stored messages; each is deleted once it is queued, and its key recognises a repetition.
+
+        Those of different heartbeats are sent together, since thousands may be missed in the same minute.
+        """
+        store = self._heartbeats.store
+        while stored := await store.messages():
+            by_heartbeat: dict[str, list[HeartbeatMessage]] = {}
+            for _, message in stored:
+                by_heartbeat.setdefault(message.heartbeat, []).append(message)
+            ended = await asyncio.gather(*map(self._send_in_order, by_heartbeat.values()), return_exceptions=True)
+            if failed := next((each for each in ended if each is not None), None):
+                raise failed
+            for _, message in stored:
+                self._audit(message)
+            await store.forget_messages([number for number, _ in stored])
+
+    async def _send_in_order(self, messages: Sequence[HeartbeatMessage]) -> None:
+        for message in messages:
             if not message.silent:
                 await self._notify(message)
-            self._audit(message)
-            await self._heartbeats.store.forget_message(number)
 
     async def _notify(self, message: HeartbeatMessage) -> None:
         if message.destination:
