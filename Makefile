@@ -44,7 +44,7 @@ bot-proof: dev-env ## Kill, cut off and throttle the bot, at full size; prints a
 message-proof: dev-env ## Edit messages by key while their workers are killed, at full size; prints a table
 	@$(BIN)/python -m tools.message_proof
 
-heartbeat-proof: dev-env ## Ping 10,000 heartbeats while their gateway is killed; prints figures
+heartbeat-proof: dev-env ## Ping 10,000 heartbeats, let them fall silent, kill what watches them; prints figures
 	@$(BIN)/python -m tools.heartbeat_proof $(ARGS)
 
 mcp-proof: dev-env ## Connect agents over MCP, in every mode of the official client; measure and fuzz; prints a table

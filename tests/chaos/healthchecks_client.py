@@ -41,4 +41,4 @@ async def report_asynchronously(address: str, code: str, key: str) -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps(report(*sys.argv[1:])))
+    sys.stdout.write(json.dumps(report(*sys.argv[1:])))

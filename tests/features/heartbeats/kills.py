@@ -104,7 +104,5 @@ async def _count(folder: Path, kills: int, jumps: int) -> KillCount:
         invented=invented,
         forgotten=sum(max(0, acknowledged[each.name] - each.pings) for each in heartbeats.values()),
         false_downs=sum("silent" not in name for name in names),
-        unnoticed=sum(
-            each.watched.state != "down" for each in heartbeats.values() if "silent" in each.definition.tags
-        ),
+        unnoticed=sum(each.watched.state != "down" for each in heartbeats.values() if "silent" in each.definition.tags),
     )

@@ -98,6 +98,29 @@ def test_a_job_that_stays_silent_is_down_within_period_and_grace_of_any_start(
         assert simulation.watched.since - started <= simulation.every + definition.grace + 1
 
 
+EVERY_FIVE = HeartbeatDefinition(schedule="*/5 * * * *", timezone="UTC", grace=90)
+
+
+@pytest.mark.parametrize(
+    ("noted_at", "started_at", "instants", "due"),
+    [
+        (120, 400, {0: "missed", 300: "unknown"}, 600),  # over before the stop, but not decided: it had just started
+        (80, 400, {0: "unknown", 300: "unknown"}, 600),
+        (120, 200, {}, 0),  # decided after the start
+        (120, 110, {}, 0),  # the same with a clock that was set back
+        (900, 310, {}, 0),
+        (-900, -800, {}, 0),
+    ],
+)
+def test_a_stop_takes_no_instant_out_of_the_ledger(
+    noted_at: float, started_at: float, instants: dict[float, str], due: float
+):
+    watched = Watched(state=HeartbeatState.UP, due_at=START)
+    decision = pass_gap(EVERY_FIVE, watched, Gap(START + noted_at, START + started_at))
+    assert {each.due_at - START: str(each.state) for each in decision.instants} == instants
+    assert decision.watched.due_at == START + due
+
+
 async def test_one_process_decides_and_another_takes_over(tmp_path: Path):
     async with open_door(tmp_path) as door:
         await door.add("sensor", period="5m")

@@ -1,8 +1,8 @@
 """Processes that take pings, to be killed: `python -m tests.features.heartbeats.victim` makes one for each line.
 
-A line has the time of the wall and the time passed when the process starts, a seed, and whether the clock may jump. Time is virtual: the process
-moves its clock by some seconds, looks, sends the pings of its jobs that are due, and notes what was acknowledged. Each
-process is a fork of one that has opened the program once, elsewhere.
+A line has the time of the wall and the time passed when the process starts, a seed, and whether the clock may jump.
+Time is virtual: the process moves its clock by some seconds, looks, sends the pings of its jobs that are due, and notes
+what was acknowledged. Each process is a fork of one that has opened the program once, elsewhere.
 """
 
 import asyncio

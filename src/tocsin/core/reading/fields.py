@@ -138,7 +138,7 @@ class DurationType:
             return seconds
         else:
             limits = _bounds(self.lowest_s, self.highest_s)
-            value.refuse(f"expected a duration {limits} seconds, found {seconds:g}", WRONG_DURATION)
+            value.refuse(f"expected a duration {limits} seconds, found {seconds:.15g}", WRONG_DURATION)
         return 0.0
 
 
@@ -350,5 +350,5 @@ def seconds_in(text: str) -> float | None:
 def _bounds(lowest: float, highest: float) -> str:
     """Return the end of a sentence about a number outside its bounds."""
     if lowest == -inf:
-        return f"of at most {highest:g}"
-    return f"from {lowest:g} to {highest:g}" if highest < inf else f"of at least {lowest:g}"
+        return f"of at most {highest:.15g}"
+    return f"from {lowest:.15g} to {highest:.15g}" if highest < inf else f"of at least {lowest:.15g}"

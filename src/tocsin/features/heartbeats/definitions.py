@@ -82,7 +82,7 @@ class DefinitionReader:
             except TocsinError as error:
                 issues.add(JsonIssue(("notify",), WRONG_VALUE, error.sentence()))
         if issues.count:
-            said = "; ".join(map(str, issues.shown))
+            said = "; ".join(str(each) if each.key in str(each) else f"{each.key}: {each}" for each in issues.shown)
             hint = "see `tocsin heartbeats add --help`"
             raise InvalidHeartbeatError(said, hint=hint, issues=issues.shown, count=issues.count)
         return definition

@@ -150,18 +150,22 @@ class Heartbeats:
                 changes.append(_FileChange(HEARTBEAT_DELETE, name))
         return changes
 
-    async def add(self, name: Any, fields: Mapping[str, Any], actor: HeartbeatActor) -> Heartbeat:
+    async def add(self, name: Any, fields: Mapping[str, Any], actor: HeartbeatActor, code: str = "") -> Heartbeat:
         """Add a heartbeat; one that was removed within 30 days gets its address and its history back.
 
-        Raises InvalidHeartbeatError and HeartbeatNameTakenError.
+        `code` is the UUID of its address, by default a new one. Raises InvalidHeartbeatError, HeartbeatNameTakenError,
+        and HeartbeatConflictError if another heartbeat has the UUID.
         """
         definition, now = self.reader.read(name, fields), self.now()
         await self.sync()
 
         def work(connection: Connection, known: Mapping[str, Heartbeat]) -> Heartbeat:
             before = known.get(name)
+            if owner := next((each.name for each in known.values() if code and each.code == code), ""):
+                raise HeartbeatConflictError(f"heartbeat {owner} has the same address", hint="remove it, or rename it")
             if before is None:
                 added = made(name, definition, HeartbeatSource.API, now)
+                added = replace(added, code=code or added.code)
                 rows.insert(connection, added)
                 return added
             if before.removed_at is None:

@@ -15,6 +15,7 @@ from tocsin.terminal.output import Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import read_message
 
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 USUAL_URL = "https://healthchecks.io"
 
 
@@ -24,14 +25,16 @@ class ImportedCheck(NamedTuple):
     name: str
     fields: Mapping[str, Any]
     problem: str = ""
+    code: str = ""  # the UUID of its address, which a read-only key does not show
 
 
 def configure_import(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin heartbeats import`."""
     parser.epilog = (
         "example: tocsin heartbeats import --url https://hc.example.org --dry-run < api-key.txt\n\n"
-        "Standard input has the API key of the project; a read-only key is enough. Then change the address where "
-        "each job runs.\nexit code 0: all checks were imported, 1: some were not"
+        "Standard input has the API key of the project. With a full key, heartbeats keep the UUIDs of the checks, so "
+        "that only the beginning of each job's address changes; with a read-only key, they get new ones.\n"
+        "exit code 0: all checks were imported, 1: some were not"
     )
     parser.add_argument("--url", default=USUAL_URL, help=f"address of healthchecks (default: {USUAL_URL})")
     parser.add_argument("--notify", metavar="WHERE", help="where down and up are sent: <channel>:<target> or a profile")
@@ -56,7 +59,7 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
                 if arguments.dry_run:
                     heartbeats.reader.read(check.name, check.fields)
                 else:
-                    await heartbeats.add(check.name, check.fields, CALLER)
+                    await heartbeats.add(check.name, check.fields, CALLER, check.code)
                 added.append(check.name)
             except TocsinError as error:
                 refused.append(check._replace(problem=error.sentence()))
@@ -66,13 +69,11 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
     if not arguments.dry_run:
         out.effect_done("the heartbeats were added")
     for check in refused:
-        out.note(f"{check.name}: {check.problem}")
+        out.error(f"{check.name}: {check.problem}")
     said = "would import" if arguments.dry_run else "imported"
     known_line = [f"{number_of(there, 'heartbeat')} with the same name already exist"] if there else []
     document = {"imported": added, "existing": there, "refused": {check.name: check.problem for check in refused}}
-    error = f"{number_of(len(refused), 'check')} not imported"
-    lines = [f"{said} {number_of(len(added), 'heartbeat')}", *known_line]
-    return out.answer(document, *lines, ok=not refused, error=error)
+    return out.answer(document, f"{said} {number_of(len(added), 'heartbeat')}", *known_line, ok=not refused)
 
 
 async def _fetch(base: str, key: str) -> Sequence[Mapping[str, Any]]:
@@ -109,5 +110,6 @@ def read_checks(checks: Sequence[Mapping[str, Any]], notify: str) -> list[Import
         fields |= {"tags": tags} if tags else {}
         fields |= {"description": str(check["desc"])[:500]} if check.get("desc") else {}
         fields |= {"notify": notify} if notify else {}
-        found.append(ImportedCheck(name, fields))
+        code = str(check.get("uuid") or "").lower()
+        found.append(ImportedCheck(name, fields, code=code if _UUID.fullmatch(code) else ""))
     return found

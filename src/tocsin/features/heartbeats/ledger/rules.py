@@ -4,7 +4,7 @@
 expected instant. Periods expect one instant at a time, a schedule all of its instants.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -104,28 +104,25 @@ def pass_gap(definition: HeartbeatDefinition, watched: Watched, gap: Gap) -> Hea
 
     An instant is unknown if its ping could have come during the gap; runs that were open then are forgotten.
     """
-    if definition.after_downtime is AfterDowntime.DOWN or watched.due_at is None:
-        forgets = definition.after_downtime is AfterDowntime.UNKNOWN
-        return HeartbeatDecision(replace(watched, runs=()) if forgets else watched)
-    instants = [
-        HeartbeatInstant(due, InstantState.UNKNOWN) for due in _touched(definition, watched, watched.due_at, gap)
-    ]
-    watched = replace(watched, runs=())
+    forgets = definition.after_downtime is AfterDowntime.UNKNOWN
+    instants = _judged(definition, watched, gap) if forgets else ()
+    watched = replace(watched, runs=()) if forgets else watched
+    if watched.due_at is None:
+        return HeartbeatDecision(watched)
     if watched.state is HeartbeatState.PAUSED:
-        instants = [replace(instant, state=InstantState.PAUSED) for instant in instants]
-    elif instants and watched.state is HeartbeatState.UP:
-        watched = _moved(watched, HeartbeatState.UNKNOWN, gap.end, "Tocsin was not running when the ping was due")
-    if not definition.schedule:
-        farthest = gap.end + (definition.period or 0.0)  # also if the clock was ahead before
-        return HeartbeatDecision(
-            replace(watched, due_at=farthest if instants else min(watched.due_at or farthest, farthest)),
-            tuple(instants),
-        )
+        instants = tuple(replace(instant, state=InstantState.PAUSED) for instant in instants)
+    elif instants:
+        watched = replace(watched, misses=watched.misses + sum(each.state is InstantState.MISSED for each in instants))
+        if watched.state is HeartbeatState.UP:
+            said = "Tocsin was not running when the ping was due"
+            watched = _moved(watched, HeartbeatState.UNKNOWN, gap.end, said)
+    due, from_now = watched.due_at, _next_due(definition, gap.end)
     if instants:
-        watched = replace(watched, due_at=_next_due(definition, instants[-1].due_at))
-    if gap.start > gap.end:  # the clock was ahead before
-        watched = replace(watched, due_at=_next_due(definition, gap.end))
-    return HeartbeatDecision(watched, tuple(instants))
+        due = _next_due(definition, instants[-1].due_at) if definition.schedule else from_now
+    was_ahead = gap.start > gap.end  # the clock, before it was set back
+    if due is not None and from_now is not None and (was_ahead or not definition.schedule):
+        due = min(due, from_now)
+    return HeartbeatDecision(replace(watched, due_at=due), instants)
 
 
 def move(definition: HeartbeatDefinition, watched: Watched, by_s: float, now: float) -> Watched:
@@ -221,8 +218,15 @@ def _overdue_runs(definition: HeartbeatDefinition, watched: Watched, now: float)
     return _moved(watched, HeartbeatState.DOWN, now, f"the run that started at {started} has not ended within {lasts}")
 
 
-def _touched(definition: HeartbeatDefinition, watched: Watched, due: float, gap: Gap) -> Iterator[float]:
-    """Yield the open instants whose ping could have come during the gap, at most the newest `MAX_INSTANTS`."""
+def _judged(definition: HeartbeatDefinition, watched: Watched, gap: Gap) -> tuple[HeartbeatInstant, ...]:
+    """Return the open instants up to the last one whose ping could have come during the gap.
+
+    That is unknown; those whose time was over before were missed, and only not decided yet. At most the newest
+    `MAX_INSTANTS`.
+    """
+    due = watched.due_at
+    if due is None:
+        return ()
     held = max((run.ends_by for run in watched.runs), default=0.0)
     instants = definition.instants()
     if instants is None:  # the end of a run that is lost would have met it, however early
@@ -230,9 +234,11 @@ def _touched(definition: HeartbeatDefinition, watched: Watched, due: float, gap:
         open_instants: Sequence[float] = [due] if is_guess or watched.runs or due <= gap.end + definition.grace else []
     else:
         open_instants = instants.newest(due - _JUST_BEFORE_S, gap.end, MAX_INSTANTS).found
-    for instant in open_instants:
-        if max(instant + definition.grace, held) >= gap.start:
-            yield instant
+    over = [max(instant + definition.grace, held) < gap.start for instant in open_instants]
+    if all(over):
+        return ()
+    states = (InstantState.MISSED if is_over else InstantState.UNKNOWN for is_over in over)
+    return tuple(map(HeartbeatInstant, open_instants, states))
 
 
 def _moved(watched: Watched, state: HeartbeatState, now: float, reason: str = "") -> Watched:
