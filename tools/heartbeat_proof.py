@@ -17,7 +17,7 @@ PROOFS: Mapping[str, Scenario] = {
     "watch-kills": lambda place: heartbeat_runs.kill_watches(place, kills=1_000),
     "stops": lambda place: heartbeat_runs.stop_often(place, stops=1_000),
     "client": heartbeat_runs.use_healthchecks_client,
-    "memory": lambda place: heartbeat_runs.weigh_the_door(place, rounds=3),
+    "weight": lambda place: heartbeat_runs.weigh_the_door(place, rounds=3),
 }
 
 

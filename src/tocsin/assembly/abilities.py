@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from tocsin.core.config.variables import STORE
 from tocsin.core.lazy import lazily
 from tocsin.features.context import Abilities, FeatureContext
 from tocsin.features.null_abilities import (
@@ -33,6 +34,7 @@ def make_context(app: "App") -> FeatureContext:
         redact=app.redact,
         environment=app.settings.inheritable,
         abilities=_own_abilities(app),
+        shared_redis=lambda: app.stores.redis() if app.settings[STORE] == "redis" else None,
     )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tocsin.core.audit.trail import AuditTrail
     from tocsin.core.config.settings import Values
     from tocsin.core.storage.database import Database
+    from tocsin.core.storage.redis_client import RedisClient
     from tocsin.core.text.redaction import Redactor
     from tocsin.core.time.clock import Clock
     from tocsin.features import abilities
@@ -160,3 +161,4 @@ class FeatureContext:
     redact: "Redactor"
     environment: Callable[[], Mapping[str, str]]  # the environment of started programs: without Tocsin's secrets
     abilities: Abilities
+    shared_redis: "Callable[[], RedisClient | None]" = lambda: None  # that of STORE=redis, which hosts share

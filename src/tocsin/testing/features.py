@@ -17,6 +17,7 @@ from tocsin.assembly.subsystems import feature_subsystems
 from tocsin.channels.contract import OutboundAdapter, Tools
 from tocsin.core.audit.log import AuditEntry
 from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import STORE
 from tocsin.core.http.transport import Transport
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
@@ -99,7 +100,8 @@ async def open_feature(
     environ = {"TOCSIN_DATA_DIR": str(data_dir), "REDIS_URL": "off", **limits, **(env or {})}
     late = late_layers(installed.features)
     settings = Settings.load(variables, environ=environ, env_file=Path("/dev/null"), late=late)
-    database = Database(data_dir / DATABASE_FILE, lambda: schemas(installed.features))
+    carries = settings[STORE] == "redis"  # a host that only carries messages has no database
+    database = Database(data_dir / DATABASE_FILE, lambda: schemas(installed.features), only_writes_make_it=carries)
     stores = stores_in(settings, database, lazy_redis(settings), clock)
     tools = Tools(transport or ScriptedTransport(), clock)
     notices: list[Notice] = []

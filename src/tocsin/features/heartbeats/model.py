@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.reading.fields import ChoiceType, DurationType, IntegerType, ListType, TextType
@@ -213,6 +213,15 @@ class ReceivedPing:
     agent: str = ""
     size: int = 0
     body: bytes = b""  # masked, and compressed
+
+
+class RelayedPing(NamedTuple):
+    """A ping that another host received, for the heartbeat with this `code` or `name`."""
+
+    column: str
+    value: str
+    ping: ReceivedPing
+    at: float
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -80,4 +80,6 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     """,
     recorded("heartbeats", "heartbeats", columns=("definition", "state", "source", "removed_at", "pings")),
+    # `relayed` is the last ping from another host that was counted.
+    "ALTER TABLE heartbeat_watch ADD COLUMN relayed TEXT NOT NULL DEFAULT ''",
 )

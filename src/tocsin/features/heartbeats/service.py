@@ -22,6 +22,7 @@ from tocsin.features.heartbeats.definitions import (
     as_given,
     changed_fields,
 )
+from tocsin.features.heartbeats.door.relay import PingRelay
 from tocsin.features.heartbeats.feature import (
     HEARTBEAT_ADDRESS,
     HEARTBEAT_CREATE,
@@ -48,7 +49,7 @@ from tocsin.features.heartbeats.model import (
     UnknownHeartbeatError,
     Watched,
 )
-from tocsin.features.heartbeats.store import BADGE_KEY, PING_KEY, HeartbeatStore, Ledger
+from tocsin.features.heartbeats.store import BADGE_KEY, HOST, PING_KEY, HeartbeatStore, Ledger
 from tocsin.scheduling.zones import default_zone
 
 _TIMING = frozenset({"period", "schedule", "timezone"})
@@ -79,6 +80,7 @@ class Heartbeats:
         self.reader = DefinitionReader(context, self.zone)
         self.at_the_door: Any = None  # the `HeartbeatsAtTheDoor` of this process
         self._synced: Mapping[str, HeartbeatDefinition] | None = None
+        self._relay: PingRelay | None = None
 
     @property
     def are_kept(self) -> bool:
@@ -95,11 +97,20 @@ class Heartbeats:
         return self.context.clock.now()
 
     async def are_there(self) -> bool:
-        """Whether there is a heartbeat."""
-        if not self.are_kept:
-            return False
-        await self.sync()
-        return await self.store.exist()
+        """Whether there is a heartbeat, here or on a host that shares a Redis."""
+        if self.are_kept:
+            await self.sync()
+            if await self.store.exist():
+                return True
+        relay = await self.relay()
+        return relay is not None and await relay.is_used()
+
+    async def relay(self) -> PingRelay | None:
+        """Return the relay of pings between hosts; `None` unless they share a Redis."""
+        client = self.context.shared_redis()
+        if client is not None and (self._relay is None or (self.are_kept and not self._relay.host)):
+            self._relay = PingRelay(client, self.store, await self.store.key(HOST, create=self.are_kept))
+        return self._relay
 
     async def all(self) -> list[Heartbeat]:
         """Return all heartbeats by name, those of the file as it is now."""

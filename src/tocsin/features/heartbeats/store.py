@@ -19,6 +19,7 @@ from tocsin.features.heartbeats.model import (
     InstantState,
     PingKind,
     ReceivedPing,
+    RelayedPing,
 )
 
 T = TypeVar("T")
@@ -27,7 +28,7 @@ HOLD_S = 60.0  # after the start, nothing is down: senders repeat what failed me
 GAP_S = 15.0  # a process that was silent for longer was not there
 REMOVED_KEPT_S = 30 * 86_400.0
 INSTANTS_KEPT_S, INSTANTS_KEPT = 90 * 86_400.0, 1_000
-PING_KEY, BADGE_KEY = "ping", "badge"
+PING_KEY, BADGE_KEY, HOST = "ping", "badge", "host"  # the last one names the host among those that share a Redis
 _DUE = "SELECT * FROM heartbeats WHERE next_at <= ? AND removed_at IS NULL ORDER BY next_at LIMIT ?"
 _GOOD = (InstantState.MET, InstantState.LATE)
 _BAD = (InstantState.MISSED, InstantState.FAILED)
@@ -107,23 +108,30 @@ class HeartbeatStore:
         self, column: str, value: str, ping: ReceivedPing, now: float, create: Callable[[], Heartbeat] | None = None
     ) -> TakenPing | None:
         """Store a ping for the heartbeat with this `code` or `name`; without one, for that which `create` returns."""
-        sql = f"SELECT * FROM heartbeats WHERE {column} = ? AND removed_at IS NULL"  # noqa: S608  # our own names
+        return await self._database.write(lambda c: _take(c, column, value, ping, now, create))
 
-        def work(connection: sqlite3.Connection) -> TakenPing | None:
-            row = connection.execute(sql, [value]).fetchone()
-            if not row and create is None:
-                return None
-            found = rows.heartbeat_of(row) if row or create is None else create()
-            if not row:
-                rows.insert_anew(connection, found)
-            n = found.pings + 1
-            decision = take_ping(found.definition, found.watched, ping, n, now)
-            after = rows.settle(connection, replace(found, pings=n), decision, now)
-            rows.insert_ping(connection, after, ping, decision, now)
-            changed = after.watched.state is not found.watched.state
-            return TakenPing(after, created=not row, changed=changed)
+    async def relayed_until(self) -> str:
+        """Return the entry of the last ping from another host that was counted."""
+        row = await self._read(lambda c: c.execute("SELECT relayed FROM heartbeat_watch").fetchone())
+        return row["relayed"] if row else ""
 
-        return await self._database.write(work)
+    async def take_relayed(self, after: str, until: str, pings: Sequence[RelayedPing], now: float) -> None:
+        """Count the pings from other hosts between two entries as of when they were received, unless that was done."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            insert = "INSERT OR IGNORE INTO heartbeat_watch (id, alive_at, since) VALUES (1, ?, ?)"
+            connection.execute(insert, [now, now])
+            sql = "UPDATE heartbeat_watch SET relayed = ? WHERE relayed = ?"
+            if connection.execute(sql, [until, after]).rowcount:
+                for each in pings:
+                    _take(connection, each.column, each.value, each.ping, min(each.at, now))
+
+        await self._database.write(work)
+
+    async def addresses(self) -> list[tuple[str, str]]:
+        """Return code and name of all heartbeats."""
+        sql = "SELECT code, name FROM heartbeats WHERE removed_at IS NULL"
+        return await self._read(lambda c: [(row["code"], row["name"]) for row in c.execute(sql)])
 
     async def beat(self, now: float, *, starts: bool, jump_s: float = 0.0) -> list[str]:
         """Note that pings are taken at `now`; return the heartbeats for which the time before is unknown.
@@ -141,7 +149,10 @@ class HeartbeatStore:
                 connection.execute("UPDATE heartbeat_watch SET since = since + ?", [jump_s])
             is_gap = starts or abs(now - alive_at) > GAP_S
             unknown = _note_gap(connection, Gap(alive_at, now), jump_s) if is_gap else []
-            sql = "INSERT INTO heartbeat_watch VALUES (1, :now, :now) ON CONFLICT DO UPDATE SET alive_at = :now"
+            sql = (
+                "INSERT INTO heartbeat_watch (id, alive_at, since) VALUES (1, :now, :now) "
+                "ON CONFLICT DO UPDATE SET alive_at = :now"
+            )
             connection.execute(sql + (", since = :now" if is_gap else ""), {"now": now})
             return unknown
 
@@ -239,6 +250,28 @@ class HeartbeatStore:
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return await self._database.read(work)
+
+
+def _take(
+    connection: sqlite3.Connection,
+    column: str,
+    value: str,
+    ping: ReceivedPing,
+    now: float,
+    create: Callable[[], Heartbeat] | None = None,
+) -> TakenPing | None:
+    sql = f"SELECT * FROM heartbeats WHERE {column} = ? AND removed_at IS NULL"  # noqa: S608  # our own names
+    row = connection.execute(sql, [value]).fetchone()
+    if not row and create is None:
+        return None
+    found = rows.heartbeat_of(row) if row or create is None else create()
+    if not row:
+        rows.insert_anew(connection, found)
+    n = found.pings + 1
+    decision = take_ping(found.definition, found.watched, ping, n, now)
+    after = rows.settle(connection, replace(found, pings=n), decision, now)
+    rows.insert_ping(connection, after, ping, decision, now)
+    return TakenPing(after, created=not row, changed=after.watched.state is not found.watched.state)
 
 
 def _move_all(connection: sqlite3.Connection, by_s: float, now: float) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tocsin.core.time.ratelimit import RateLimiter
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.front_door import BodyExcerpt
+from tocsin.features.heartbeats.door.relay import AddressedPing
 from tocsin.features.heartbeats.feature import HEARTBEAT_CREATE, HEARTBEATS, HEARTBEATS_CREATE
 from tocsin.features.heartbeats.model import (
     DAY_S,
@@ -21,7 +22,7 @@ from tocsin.features.heartbeats.model import (
     is_name,
 )
 from tocsin.features.heartbeats.service import HeartbeatActor, Heartbeats, made
-from tocsin.features.heartbeats.store import PING_KEY
+from tocsin.features.heartbeats.store import PING_KEY, TakenPing
 from tocsin.features.heartbeats.watching.watch import HeartbeatWatch
 
 HEAD_BYTES, TAIL_BYTES = 20_000, 80_000
@@ -49,6 +50,11 @@ class PingAddress(NamedTuple):
     name: str = ""
     create: bool = False
 
+    @property
+    def addressed(self) -> AddressedPing:
+        """The heartbeat that it means."""
+        return AddressedPing("code", self.code) if self.code else AddressedPing("name", self.name, self.key)
+
 
 class PingReceiver:
     """Takes pings in one process."""
@@ -63,24 +69,30 @@ class PingReceiver:
     async def take(self, address: PingAddress, ping: ReceivedPing) -> PingOutcome:
         """Store a ping; raises StoreUnavailableError if that is impossible."""
         await self._watch.begin()
-        store, now = self._heartbeats.store, self._heartbeats.now()
-        if address.key and not await self._is_key(address.key):
-            return await self.refuse()
-        subject = address.code or address.name
-        if not self._limiter.take(subject):
+        now = self._heartbeats.now()
+        if not self._limiter.take(address.code or f"{address.key}/{address.name}"):
             return PingOutcome.TOO_MANY
-        column = "code" if address.code else "name"
-        taken = await store.take(column, subject, ping, now)
-        if taken is None and address.create and not address.code and await self._may_create(address.name):
-            taken = await store.take(column, subject, ping, now, lambda: _created(address, now))
+        taken = await self._take_here(address, ping, now)
         if taken is None:
-            return await self.refuse()
+            relay = await self._heartbeats.relay()
+            is_elsewhere = relay is not None and await relay.pass_on(address.addressed, ping, now)
+            return PingOutcome.TAKEN if is_elsewhere else await self.refuse()
         if taken.changed:
             self._watch.wake()
         if taken.created:
             actor = HeartbeatActor(HEARTBEATS.name)
             self._heartbeats.record(HEARTBEAT_CREATE, taken.heartbeat, actor)
         return PingOutcome.CREATED if taken.created else PingOutcome.TAKEN
+
+    async def _take_here(self, address: PingAddress, ping: ReceivedPing, now: float) -> TakenPing | None:
+        """Store a ping for a heartbeat of this host; `None` if it has none with the address."""
+        if not self._heartbeats.are_kept or (address.key and not await self._is_key(address.key)):
+            return None
+        store, (column, value, _) = self._heartbeats.store, address.addressed
+        taken = await store.take(column, value, ping, now)
+        if taken is None and address.create and not address.code and await self._may_create(address.name):
+            taken = await store.take(column, value, ping, now, lambda: _created(address, now))
+        return taken
 
     async def with_body(self, ping: ReceivedPing, excerpt: BodyExcerpt) -> ReceivedPing:
         """Return a ping with its body: masked like the log of a run, and compressed."""
@@ -97,11 +109,13 @@ class PingReceiver:
         return zlib.compress(self._heartbeats.context.redact(text).encode())
 
     async def is_known(self, address: PingAddress) -> bool:
-        """Whether there is a heartbeat with an address."""
-        if address.key and not await self._is_key(address.key):
-            return False
-        column = "code" if address.code else "name"
-        return await self._heartbeats.store.has(column, address.code or address.name)
+        """Whether there is a heartbeat with an address, here or on a host that shares a Redis."""
+        column, value, _ = address.addressed
+        is_here = not address.key or await self._is_key(address.key)
+        if is_here and await self._heartbeats.store.has(column, value):
+            return True
+        relay = await self._heartbeats.relay()
+        return relay is not None and bool(await relay.owner(address.addressed))
 
     async def _is_key(self, key: str) -> bool:
         kept = await self._heartbeats.store.key(PING_KEY)

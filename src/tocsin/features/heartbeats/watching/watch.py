@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.core.text.strings import number_of
 from tocsin.features.context import Notice, NoticeLevel
@@ -42,6 +42,8 @@ class HeartbeatWatch:
         self._clock_watch = ClockWatch(self._clock)
         self._beaten_at: float | None = None  # monotonic
         self._beginning = asyncio.Lock()
+        self._relay_problem = ""
+        self._publish_at = 0.0  # monotonic
 
     def stop(self) -> None:
         """Decide nothing more."""
@@ -63,15 +65,18 @@ class HeartbeatWatch:
 
     async def begin(self) -> None:
         """Find out, before the first ping, for which time no process took pings."""
-        if self._beaten_at is None:
+        if self._beaten_at is None and self._heartbeats.are_kept:
             async with self._beginning:
                 if self._beaten_at is None:
                     await self._heartbeats.sync()
                     self._clock_watch.jump()
+                    await self._relay()  # what came meanwhile to other hosts is not lost
                     await self._beat(starts=True)
 
     async def step(self) -> float:
         """Do what is due, and return for how many seconds there is no more."""
+        if not self._heartbeats.are_kept:
+            return LOOK_S
         await self.begin()
         await self._heartbeats.sync()
         if jump := self._clock_watch.jump():
@@ -80,6 +85,7 @@ class HeartbeatWatch:
             await self._beat()
         if not await self.lease.keep():
             return LOOK_S
+        await self._relay()
         while await self._heartbeats.store.decide(self._clock.now(), BATCH, self.lease.confirm) == BATCH:
             pass
         await self._send()
@@ -97,6 +103,21 @@ class HeartbeatWatch:
             key = f"heartbeats-gap-{int(self._clock.now())}"
             notice = Notice(title, body, NoticeLevel.INFO, "system", "heartbeats", "#/heartbeats", key)
             await self._context.abilities.notices.notify(notice)
+
+    async def _relay(self) -> None:
+        """Count the pings that other hosts received, and let them know the addresses of this one."""
+        try:
+            if relay := await self._heartbeats.relay():
+                await relay.count(self._clock.now())
+                if self._clock.monotonic() >= self._publish_at:
+                    await relay.publish()
+                    self._publish_at = self._clock.monotonic() + BEAT_S
+        except StoreUnavailableError as error:
+            if not self._relay_problem:  # once per outage
+                log.warning("pings that arrive at other hosts have to wait", extra={"reason": error.sentence()})
+            self._relay_problem = error.sentence()
+        else:
+            self._relay_problem = ""
 
     async def _send(self) -> None:
         """Send the stored messages; each is deleted once it is queued, and its key recognises a repetition.
