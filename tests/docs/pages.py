@@ -61,6 +61,7 @@ def without_assignments(words: list[str]) -> list[str]:
 
 
 def as_pattern(path: str) -> str:
-    """Return what an address of this route looks like: with the ID of a delivery, a channel, a key or a file's name."""
+    """Return what an address of this route looks like: with an ID, a channel, a key, a token or the name of a file."""
     pattern = re.escape(path).replace(r"\{id\}", "[0-9a-f-]{36}").replace(r"\{channel\}", "[a-z]+")
+    pattern = pattern.replace(r"\{token\}", "[A-Za-z0-9_.-]+")
     return pattern.replace(r"\{name\}", "[a-z.]+").replace(r"\{key\}", "[a-z0-9-]+")

@@ -45,7 +45,7 @@ command: 'echo "hello ${1:-everybody}"; cat'
 class Station:
     """The running service, and what people do to it from outside."""
 
-    def __init__(self, town: StandinCluster, home: Path, *, allowed: str, admin: str) -> None:
+    def __init__(self, town: StandinCluster, home: Path, *, allowed: str, admin: str, **env: str) -> None:
         self.town, self.home, self.data_dir = town, home, home / "data"
         self.port = free_port()
         self.env = environment(
@@ -57,6 +57,7 @@ class Station:
             ALLOWED_CHAT_IDS=allowed,
             BOTCHAT_ADMIN_CHAT_ID=admin,
             BOTCHAT_WEBHOOK_SECRET=WEBHOOK_SECRET,
+            **env,
         )
         self.log = home / "log"
         self._child: subprocess.Popen[bytes] | None = None
@@ -200,10 +201,10 @@ class Station:
 
 
 @contextmanager
-def open_station(home: Path, *, allowed: str, admin: str) -> Iterator[Station]:
+def open_station(home: Path, *, allowed: str, admin: str, **env: str) -> Iterator[Station]:
     """Run the products and the service; at the end it must stop well and have had no bug."""
     with town_on_a_thread() as town:
-        station = Station(town, home, allowed=allowed, admin=admin)
+        station = Station(town, home, allowed=allowed, admin=admin, **env)
         try:
             station.start()
             yield station

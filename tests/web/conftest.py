@@ -8,7 +8,7 @@ import pytest
 from tests.web.asgi_client import Client
 
 from tocsin.assembly.full.access import open_tokens
-from tocsin.assembly.full.receiving import open_inbox
+from tocsin.assembly.full.receiving import open_buttons, open_inbox
 from tocsin.assembly.light import load_settings
 from tocsin.assembly.program import App, Monitoring, assemble
 from tocsin.assembly.storage import schemas, stores_in
@@ -66,6 +66,7 @@ def parts_of(
         keys=app.stores.keys,
         limiter=app.stores.limiter,
         inbox=inbox or open_inbox(app, []),
+        buttons=open_buttons(app),
         tokens=open_tokens(app),
         metrics=app.monitoring.metrics or Metrics(),
         reports=StateReports(draining=draining),

@@ -18,7 +18,7 @@ from tocsin.channels.contract import Receipt, Tools
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import MAX_PARTS, STORE
+from tocsin.core.config.variables import MAX_PARTS, PUBLIC_URL, STORE
 from tocsin.core.lazy import Lazy
 from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor
@@ -149,7 +149,7 @@ async def open_app(
         def tools() -> Tools:
             http = transport()
             stack.push_async_callback(http.aclose)
-            return Tools(http, SystemClock(), settings.redact, settings[MAX_PARTS])
+            return Tools(http, SystemClock(), settings.redact, settings[MAX_PARTS], settings[PUBLIC_URL])
 
         stores = open_stores(settings, installed.features, stack)
         app = assemble(settings, installed, tools=tools, stores=stores, monitoring=monitoring)

@@ -3,6 +3,7 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import partial
 
 from tocsin.bot import keyboards
@@ -28,6 +29,7 @@ from tocsin.bot.talk.conversation import Conversation
 from tocsin.bot.talk.conversation_buffer import ConversationBuffer
 from tocsin.bot.talk.prompt import format_for_history
 from tocsin.bot.talk.sequencer import MessageSequencer
+from tocsin.channels.action_tokens import read_token
 from tocsin.channels.conversation import ConversationAdapter
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.messaging.inbound.handling import HandlerResult, MessageContext
@@ -36,6 +38,7 @@ from tocsin.messaging.outbound.caller import Caller
 log = logging.getLogger(__name__)
 
 PENDING = "access request pending"
+NOT_ALLOWED = "This chat may not use the buttons of this bot."
 LOGGED_CHATS = 10_000
 SHOWN_CHAT = 64  # characters of the chat ID in a forged button
 
@@ -88,7 +91,8 @@ class BotAccessHandler:
         if message.kind is MessageKind.COMMAND and message.command == "start" and state is not AccessState.DENIED:
             return await self._request(message)
         self._log_once(message.chat_id)
-        return ignored("the chat is not on the allowlist")
+        refused = ignored("the chat is not on the allowlist")
+        return replace(refused, hint=NOT_ALLOWED) if read_token(message.callback_data) else refused
 
     async def _request(self, message: InboundMessage) -> HandlerResult | None:
         state = await self._access.request(message)

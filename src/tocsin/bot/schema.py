@@ -113,4 +113,6 @@ WORK = (
     """,
 )
 
-SCHEMAS = {"access": ACCESS, "bot": MEMORY, "chat_work": WORK, "intake": PLANS}
+PRESSES = ("CREATE TABLE bot_presses (key TEXT PRIMARY KEY, value TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID;",)
+
+SCHEMAS = {"access": ACCESS, "bot": MEMORY, "chat_work": WORK, "intake": PLANS, "presses": PRESSES}

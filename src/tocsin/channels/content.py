@@ -4,14 +4,24 @@ Imported only for messages that have some of it; field names and limits: docs/me
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from tocsin.core.errors import ChannelError
-from tocsin.core.reading.fields import BooleanType, ChoiceType, IntegerType, ListType, OneOrManyType, TextType
+from tocsin.core.reading.fields import (
+    BooleanType,
+    ChoiceType,
+    IntegerType,
+    ListType,
+    OneOrManyType,
+    RecordType,
+    RecordValues,
+    TextType,
+)
 from tocsin.core.reading.json_value import read_json, to_members
 from tocsin.core.reading.records import Written, record_type
+from tocsin.core.reading.value import V
 
 PRIORITIES = {"min": 1, "low": 2, "default": 3, "high": 4, "urgent": 5}
 TYPES = ("info", "success", "warning", "failure")
@@ -28,18 +38,82 @@ _WEB_ADDRESS = TextType(
 _LINE = r"[^\x00-\x1f\x7f\u2028\u2029]*\S[^\x00-\x1f\x7f\u2028\u2029]*"
 
 
+MAX_VALUE_BYTES = 1_024
+NAME = r"[a-z0-9_.:-]{1,64}"
+STYLES = ("primary", "success", "danger")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageAction:
     """A button below a message."""
 
-    action: Annotated[Literal["view"], Written(ChoiceType(("view",))), "`view` opens an address."] = "view"
+    action: Annotated[
+        Literal["view", "call"],
+        Written(ChoiceType(("view", "call"))),
+        "`view` opens an address; `call` comes back as a press.",
+    ] = "view"
     label: Annotated[
         str, Written(TextType(max_chars=40, pattern=_LINE, rule="not a label: write one line")), "Text of the button."
     ]
-    url: Annotated[str, Written(replace(_WEB_ADDRESS, blank=False)), "The address to open."]
+    url: Annotated[
+        str,
+        Written(_WEB_ADDRESS),
+        "The address to open; for `call`, the page to open instead where the product has no buttons.",
+    ] = ""
+    name: Annotated[
+        str,
+        Written(
+            TextType(
+                True,
+                pattern=f"(?:{NAME})?",
+                rule="not the name of an action: use 1 to 64 lower-case letters, digits, '_', '.', ':', '-'",
+            )
+        ),
+        "For `call`: what the press starts: a trigger with `on: action`, or `job:NAME` or `workflow:NAME`.",
+    ] = ""
+    value: Annotated[
+        str, Written(TextType(True, MAX_VALUE_BYTES)), "For `call`: a value for the handler, at most 1,024 bytes."
+    ] = ""
+    style: Annotated[str, Written(ChoiceType(STYLES, blank=True)), "Colour of the button."] = ""
+    confirm: Annotated[
+        str, Written(TextType(True, 300)), "For `call`: the question before the press, where the product can ask one."
+    ] = ""
+    once: Annotated[bool, Written(BooleanType()), "For `call`: whether the first press removes the buttons."] = True
+    token: str = ""  # of a `call` on its way: what a press sends back
+
+    @property
+    def calls(self) -> bool:
+        """Whether a press comes back."""
+        return self.action == "call"
+
+    def as_stored(self) -> dict[str, Any]:
+        """Return the fields that are used as a JSON object."""
+        unused = {each.name for each in fields(self) if getattr(self, each.name) == each.default} | {"token"}
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in unused}
+        return {"action": self.action, **values}
 
 
-ACTION = record_type(MessageAction, "MessageAction")
+class _ActionType(RecordType):
+    """The type of an action, whose kind decides what is required."""
+
+    def read(self, value: V) -> RecordValues[V]:
+        """Return the fields; report what the kind of action requires or does not have."""
+        read = super().read(value)
+        given, calls = read.given, read["action"] == "call"
+        needed = "name" if calls else "url"
+        if given[needed].absent:
+            given[needed].refuse_missing()
+        elif given[needed].as_text() == "":
+            given[needed].refuse(f"an action `{read['action']}` needs a {needed}")
+        for name in ("name", "value", "confirm"):
+            if not calls and read[name]:
+                given[name].refuse(f"only an action `call` has a {name}")
+        if len((read["value"] or "").encode("utf-8", "surrogatepass")) > MAX_VALUE_BYTES:
+            given["value"].refuse(f"expected at most {MAX_VALUE_BYTES:,} bytes")
+        return read
+
+
+ACTION = _ActionType(record_type(MessageAction).fields, "MessageAction")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +179,11 @@ class Content:
         return not set(self.used()) - _NOT_SHOWN
 
     @property
+    def calls(self) -> tuple[MessageAction, ...]:
+        """The buttons whose presses come back."""
+        return tuple(each for each in self.actions if each.calls)
+
+    @property
     def quiet(self) -> bool:
         """Whether the message makes no sound."""
         return self.silent or self.priority <= QUIET_FROM
@@ -117,7 +196,7 @@ class Content:
         """Return the fields that are used as a JSON object, for `read_content`."""
         found = {name: getattr(self, name) for name in self.used()}
         if self.actions:
-            found["actions"] = [{"action": each.action, "label": each.label, "url": each.url} for each in self.actions]
+            found["actions"] = [each.as_stored() for each in self.actions]
         if self.mention:
             found["mention"] = list(self.mention)
         return found

@@ -81,6 +81,7 @@ class OutboundAdapter(ABC):
         self.config = config
         self.http = tools.http
         self.clock = tools.clock
+        self.public_url = tools.public_url
         self._max_parts = tools.max_parts
         # Imported here, because listing channels needs no redaction, and asyncio costs 40 ms to import.
         from tocsin.core.text.redaction import Redactor
@@ -125,6 +126,11 @@ class OutboundAdapter(ABC):
     def check_target(self, target: str) -> str:
         """Return `target` in the provider's form; raise ChannelError if it is malformed."""
         return target
+
+    def lacks_presses(self) -> str:
+        """Return the setting without which presses of buttons cannot arrive; empty if they can."""
+        proof = self.spec.proof
+        return proof.name if proof and "polling" not in self.spec.inbound and not self.config[proof] else ""
 
     def chunk_at(self) -> int | None:
         """Return the length at which texts are split, or `None` if they never are."""
@@ -224,6 +230,8 @@ class OutboundAdapter(ABC):
         content = self.dresser.read(outgoing.content) if outgoing.content else None
         if content and content.is_plain:
             content = None
+        if content:
+            content = self.dresser.with_tokens(content, outgoing)
         if content:
             parts = self.dresser.parts(text if text.strip() else content.title, mode, content)
         else:

@@ -4,10 +4,11 @@ Loaded for messages with content only: an adapter names its class as `module:Cla
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
-from tocsin.channels.content import Content, read_content, with_lines
+from tocsin.channels.action_tokens import LINK_PATH, make_token
+from tocsin.channels.content import Content, MessageAction, read_content, with_lines
 from tocsin.channels.contract import visible, within_limit
 from tocsin.channels.model import (
     COMMONMARK,
@@ -36,6 +37,7 @@ BASE_ABILITIES: Mapping[str, Ability] = {
     "type": IGNORED,
     "click": degraded("a line after the text"),
     "actions": degraded("lines after the text"),
+    "call": degraded("a link to a page that asks for the press"),
     "mention": IGNORED,
     "silent": IGNORED,
     "key": degraded("a later message with it is a new one"),
@@ -119,6 +121,35 @@ class Dressing:
         return content
 
     @final
+    def with_tokens(self, content: Content, outgoing: Outgoing) -> Content:
+        """Return the content whose `call` buttons can be pressed: with tokens, and with addresses where they are links.
+
+        Raises ChannelError if a press could not arrive.
+        """
+        if not content.calls:
+            return content
+        adapter, is_native = self.adapter, self.adapter.spec.shows("call")
+        if is_native and (missing := adapter.lacks_presses()):
+            raise ChannelError(
+                f"a button with `call` cannot be pressed on {adapter.spec.label}: {missing} is not set",
+                hint="set it, or use an action `view`",
+            )
+        tokens = [make_token(outgoing, number) if each.calls else "" for number, each in enumerate(content.actions)]
+        actions = [replace(each, token=token) for each, token in zip(content.actions, tokens, strict=True)]
+        return replace(content, actions=tuple(actions if is_native else map(self._as_link, actions)))
+
+    def _as_link(self, action: MessageAction) -> MessageAction:
+        """Return a `call` button with the address of the page that stands for it."""
+        if action.url or not action.calls:
+            return action
+        if not self.adapter.public_url:
+            raise ChannelError(
+                f"on {self.adapter.spec.label} a button with `call` is a link to the gateway; PUBLIC_URL is not set",
+                hint="set PUBLIC_URL to the address at which people reach the gateway, or use an action `view`",
+            )
+        return replace(action, url=f"{self.adapter.public_url}{LINK_PATH}{action.token.removeprefix('a:')}")
+
+    @final
     def ignored(self, content: Content) -> list[str]:
         """Return the fields and mentions that the product lacks."""
         return [f"{each.field} {each.note}".strip() for each in self._fields(content) if _is_ignored(each)]
@@ -144,6 +175,8 @@ class Dressing:
                 if len(lacking) == len(content.mention):
                     continue
             yield FieldPlan(name, ability.support, ability.note)
+            if name == "actions" and content.calls:
+                yield FieldPlan("call", self.ability("call").support, self.ability("call").note)
 
 
 def _is_ignored(each: FieldPlan) -> bool:

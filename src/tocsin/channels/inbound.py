@@ -193,6 +193,8 @@ class InboundAdapter(ABC):
     supports_streaming: ClassVar[bool] = False
     # Whether `send_response` accepts COMMONMARK; otherwise Markdown goes through the queue.
     answers_markdown: ClassVar[bool] = False
+    # Whether the product takes one answer to a pressed button: then a hint takes the place of the acknowledgement.
+    answers_presses_once: ClassVar[bool] = False
     # The interval at which the indicator must be renewed; None if once is enough.
     indicator_every_s: ClassVar[float | None] = None
 

@@ -229,6 +229,10 @@ class ChannelSpec:
     send_timeout_s: float = 60.0  # one attempt at one part, over the whole call
     test_timeout_s: float = 30.0
 
+    def shows(self, field: str) -> bool:
+        """Whether the product has a field of messages."""
+        return field in self.abilities and self.abilities[field].support is Support.NATIVE
+
     @property
     def variables(self) -> tuple[Variable[Any], ...]:
         """All settings of the channel."""
@@ -243,3 +247,4 @@ class Tools:
     clock: "Clock"
     redact: Callable[[str], str] | None = None  # masks every secret of the program, not only the channel's
     max_parts: int = MAX_PARTS.default
+    public_url: str = ""  # the address at which people reach the gateway, for signed links

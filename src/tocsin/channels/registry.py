@@ -23,7 +23,20 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = "tocsin.channels"
 # Modules that are not channels, skipped because importing them at every start takes time.
-_NO_CHANNELS = frozenset({"attempt", "contract", "conversation", "inbound", "registry", "replies"})
+_NO_CHANNELS = frozenset(
+    {
+        "action_tokens",
+        "attempt",
+        "content",
+        "contract",
+        "conversation",
+        "dressing",
+        "inbound",
+        "presses",
+        "registry",
+        "replies",
+    }
+)
 
 
 class ChannelState(NamedTuple):

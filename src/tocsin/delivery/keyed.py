@@ -12,6 +12,9 @@ from tocsin.channels.contract import OutboundAdapter, Outgoing, Receipt, SendRes
 from tocsin.channels.model import KeyedMessage, MessageOperation, MessageThread, Support
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.delivery.model import Delivery, DeliveryStatus, Policy
+from tocsin.delivery.store import DeliveryFilter, DeliveryStore
+
+_WAITING_LOOKED_AT = 200  # waiting deliveries of a target
 
 Transmit = Callable[[Outgoing], Awaitable[Receipt]]
 
@@ -48,6 +51,15 @@ def choose_operation(delivery: Delivery, last: Delivery | None, adapter: Outboun
         last is not None and last.operation is not MessageOperation.WITHDRAW and bool(last.ref) and _can_edit(adapter)
     )
     return MessageOperation.EDIT if editable else MessageOperation.SEND
+
+
+async def waiting_with_key(store: DeliveryStore, channel: str, target: str, key: str) -> list[Delivery]:
+    """Return the deliveries of a key that wait in the queue."""
+    found: list[Delivery] = []
+    for status in (DeliveryStatus.QUEUED, DeliveryStatus.RETRY_WAIT):
+        query = DeliveryFilter(status=status, channel=channel, target=target, limit=_WAITING_LOOKED_AT)
+        found += [each for each in (await store.search(query)).items if each.key == key]
+    return found
 
 
 async def transmit_keyed(

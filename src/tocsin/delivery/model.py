@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
+from tocsin.channels.action_tokens import comparable, given_key
 from tocsin.channels.model import MessageOperation
 from tocsin.core.errors import ChannelError, FailureKind, clamp_retry_after_s
 from tocsin.core.ids import new_id
@@ -209,12 +210,12 @@ class Delivery:
 
     def is_same_message(self, new: NewDelivery) -> bool:
         """Whether `new`, which has the same idempotency key, is the same message."""
-        return (self.channel, self.target, self.message, self.content, self.key) == (
+        return (self.channel, self.target, self.message, comparable(self.content), given_key(self.key)) == (
             new.channel,
             new.target,
             new.message,
-            new.content,
-            new.key,
+            comparable(new.content),
+            given_key(new.key),
         )
 
 

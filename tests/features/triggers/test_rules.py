@@ -12,7 +12,7 @@ from tocsin.core.reading.yaml_node import YamlError
 from tocsin.core.storage.files import write_atomically
 from tocsin.features.triggers.captures import notes_on, substitute
 from tocsin.features.triggers.patterns import MAX_GROUPS, MAX_LENGTH, Pattern, PatternError, searchable
-from tocsin.features.triggers.rules import MatchStatus, TriggerAction, Triggers
+from tocsin.features.triggers.rules import MatchStatus, TriggerAction, TriggerEvent, Triggers
 
 GOOD = r"""
 - pattern: '^deploy (\w+)(?: to (\w+))?$'
@@ -289,3 +289,37 @@ def test_a_command_takes_no_placeholder(write: Write):
     [mistake] = mistakes(write("- {pattern: a, command: 'echo ${params.x}'}\n"))
     assert "shell" in mistake
     assert write("- {pattern: a, action: claude, command: 'What is ${params.x}?'}\n").problem is None
+
+
+# --- pressed buttons
+
+
+def pressed(triggers: Triggers, name: str) -> int | None:
+    match = triggers.match(name, TriggerEvent.ACTION)
+    return match and match.rule.number
+
+
+def test_a_rule_for_actions_matches_the_whole_name_of_a_button_and_no_message(write: Write):
+    triggers = write("- {on: action, name: 'ack|note', command: x}\n- {on: action, command: y}\n")
+    assert [pressed(triggers, name) for name in ("ack", "note", "back.ack", "noted")] == [1, 1, 2, 2]
+    assert triggers.match("ack") is None
+
+
+def test_a_rule_for_messages_matches_no_button(write: Write):
+    assert pressed(write("- {pattern: ack, command: x}"), "ack") is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("{on: action, pattern: x, command: x}", ("pattern", "name")),
+        ("{name: x, command: x}", ("name", "pattern")),
+        ("{on: press, pattern: x, command: x}", ("on", "message", "action")),
+        ("{on: action, name: '(', command: x}", ("name", "(")),
+        ("{command: x}", ("pattern", "missing")),
+    ],
+)
+def test_a_rule_whose_keys_do_not_fit_what_it_is_for_is_refused(write: Write, rule: str, words: tuple[str, ...]):
+    triggers = write(f"- {rule}")
+    assert triggers.all() == ()
+    assert any(mentions(each, *words) for each in mistakes(triggers)), mistakes(triggers)

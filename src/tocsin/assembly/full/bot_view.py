@@ -11,6 +11,7 @@ from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
 from tocsin.features.ability_records import BotWindow, BotWindowList
 from tocsin.messaging.inbound.indicator import show_indicator
+from tocsin.messaging.inbound.presses.links import receiver_of
 from tocsin.runs.model import RunTrigger
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class ProgramBotView:
 
     def indicate(self, message: InboundMessage, /) -> AbstractAsyncContextManager[None]:
         """Show a processing indicator in the chat of a message."""
-        return show_indicator(self._app.registry.receiver(message.channel), self._app.clock, message)
+        return show_indicator(receiver_of(self._app.registry, message), self._app.clock, message)
 
     def cause(self, message: InboundMessage, /) -> str:
         """Return whether a message comes from a person in a chat of the bot, or from a webhook."""

@@ -34,6 +34,8 @@ from tocsin.channels.inbound import InboundMessage
 from tocsin.core.config.variables import REPLY_BRAKE
 from tocsin.messaging.inbound.handling import Handler
 from tocsin.messaging.inbound.inbox import Inbox
+from tocsin.messaging.inbound.presses.buttons import PressedButtons
+from tocsin.messaging.inbound.presses.handler import ActionHandler
 from tocsin.messaging.inbound.work import InboxHooks, InboxWork, is_addressed
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.providers.files.reading import read_in_child
@@ -91,8 +93,9 @@ async def open_receiving(app: App, *, fetch: bool) -> Receiving:
     # A webhook needs no token: without the bot's access rules no message of such a channel gets any further.
     without_bot = {state.spec.kind for state in app.registry.states() if state.spec.conversation} - {kind}
     reject = partial(reject_without_bot, without_bot)
+    pressed = ActionHandler(open_buttons(app), handlers, app.audit)
     if not kind:
-        return Receiving(open_inbox(app, [reject, *handlers, *last_handlers], matches))
+        return Receiving(open_inbox(app, [reject, pressed, *handlers, *last_handlers], matches))
     channel = find_conversation(app.registry)
     settings = BotSettings.of(app.settings, channel.variables)
     sessions = build_sessions(settings, app.clock)
@@ -112,9 +115,15 @@ async def open_receiving(app: App, *, fetch: bool) -> Receiving:
         if isinstance(side, ReportsMoves):
             side.on_moved(bot.access.record_move)
             side.on_moved(follow_chat)
-    inbox = open_inbox(app, [reject, bot.access_handler, *handlers, bot.handler, *last_handlers], matches, bot)
+    order: list[Handler] = [reject, bot.access_handler, pressed, *handlers, bot.handler, *last_handlers]
+    inbox = open_inbox(app, order, matches, bot)
     source = channel.open_source(inbox, app.settings.data_dir, tell_operator(app)) if fetch else None
     return Receiving(inbox, bot, source, app.models().state, share_sessions)
+
+
+def open_buttons(app: App) -> PressedButtons:
+    """Return the buttons of messages that can be pressed."""
+    return PressedButtons(app.outbox, app.stores.bot().presses, app.clock)
 
 
 def open_inbox(

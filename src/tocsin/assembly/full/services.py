@@ -9,7 +9,7 @@ from tocsin.assembly.full.access import open_tokens
 from tocsin.assembly.full.front import FrontDoorWork, front_door_service
 from tocsin.assembly.full.metrics import stored_metrics
 from tocsin.assembly.full.notices import CoreNotices
-from tocsin.assembly.full.receiving import open_receiving
+from tocsin.assembly.full.receiving import open_buttons, open_receiving
 from tocsin.assembly.full.sqlite_receiving import left_in_database
 from tocsin.assembly.migration.movable_runs import move_under_lease
 from tocsin.assembly.program import App, Monitoring
@@ -149,6 +149,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
             keys=app.stores.keys,
             limiter=app.stores.limiter,
             inbox=receiving.inbox,
+            buttons=open_buttons(app),
             tokens=open_tokens(app),
             metrics=app.monitoring.metrics or Metrics(),
             stored_metrics=stored_metrics(app),

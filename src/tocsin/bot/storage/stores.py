@@ -7,6 +7,7 @@ from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.shared_work import ChatWork
 from tocsin.bot.skill_mode.plans import Plans
 from tocsin.bot.storage.keyed_table import OpenTable
+from tocsin.bot.storage.presses import StoredPressClaims
 from tocsin.bot.storage.sqlite_table import sqlite_tables
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
@@ -19,6 +20,7 @@ class BotStores(NamedTuple):
     persistence: BotPersistence
     plans: Plans
     work: ChatWork
+    presses: StoredPressClaims
 
 
 def sqlite_bot_stores(database: Database, clock: Clock) -> BotStores:
@@ -28,7 +30,9 @@ def sqlite_bot_stores(database: Database, clock: Clock) -> BotStores:
 
 def stores_in(tables: OpenTable) -> BotStores:
     """Return the stores in the tables of either back end."""
-    return BotStores(AccessStore(tables), BotPersistence(tables), Plans(tables), ChatWork(tables))
+    return BotStores(
+        AccessStore(tables), BotPersistence(tables), Plans(tables), ChatWork(tables), StoredPressClaims(tables)
+    )
 
 
 async def copy_bot_records(source: BotStores, to: BotStores) -> int:
@@ -47,4 +51,7 @@ async def copy_bot_records(source: BotStores, to: BotStores) -> int:
     plans = await source.plans.stored()
     for plan, taker in plans:
         await to.plans.restore(plan, taker)
-    return len(records) + len(moves) + len(modes) + len(previews) + len(plans)
+    presses = await source.presses.stored()
+    for delivery, claim in presses.items():
+        await to.presses.claim(delivery, claim)
+    return len(records) + len(moves) + len(modes) + len(previews) + len(plans) + len(presses)

@@ -79,6 +79,7 @@ class BotchatAdapter(OutboundAdapter):
             "type": degraded("a symbol before the title"),
             "click": native("a button"),
             "actions": native(),
+            "call": native("a button; `confirm` is not asked"),
             "mention": native(),
             "silent": native(),
             "key": native("edits; up to 4,000 UTF-16 units"),

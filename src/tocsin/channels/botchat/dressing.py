@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.botchat.draft import Draft
 from tocsin.channels.botchat.settings import PARSE_MODE
-from tocsin.channels.content import Content, escape_commonmark, symbol
+from tocsin.channels.content import Content, MessageAction, escape_commonmark, symbol
 from tocsin.channels.dressing import Dressing
 from tocsin.channels.model import COMMONMARK, PLAIN, Part, Shown
 from tocsin.core.text.measures import utf16_units
@@ -118,6 +118,10 @@ def _user_links(text: str, names: list[str]) -> list[dict[str, Any]]:
 
 
 def _buttons(content: Content) -> "InlineKeyboard":
-    links = [("Open", content.click)] if content.click else []
-    links += [(each.label, each.url) for each in content.actions]
-    return [[{"text": label, "url": url}] for label, url in links]
+    opened = [MessageAction(label="Open", url=content.click)] if content.click else []
+    return [[_button(action)] for action in (*opened, *content.actions)]
+
+
+def _button(action: MessageAction) -> dict[str, str]:
+    does = {"callback_data": action.token} if action.calls else {"url": action.url}
+    return {"text": action.label, **does, **({"style": action.style} if action.style else {})}

@@ -22,6 +22,7 @@ from tocsin.channels.inbound import (
     as_channel_error,
 )
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
+from tocsin.core.text.strings import truncate
 
 if TYPE_CHECKING:
     from tocsin.channels.contract import Tools
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 
 SECRET_HEADERS = ("x-botchat-bot-api-secret-token", "x-telegram-bot-api-secret-token")
 READ = "👍"  # one of the few emoji that the API accepts as a reaction
+MAX_ALERT = 200  # answerCallbackQuery, text
 INDICATOR_TIMEOUT_S = 5.0  # a reaction or typing indicator that takes longer is useless
 
 Moved = Callable[[str, str], Awaitable[None]]
@@ -44,6 +46,7 @@ class BotchatInbound(InboundAdapter):
 
     name = "botchat"
     supports_streaming = True
+    answers_presses_once: ClassVar[bool] = True
     indicator_every_s: ClassVar[float | None] = 4.0  # the typing indicator disappears after 5 s
 
     def __init__(self, config: "Values", tools: "Tools") -> None:
@@ -124,6 +127,13 @@ class BotchatInbound(InboundAdapter):
         elif self._reacts and message.kind is not MessageKind.EDIT:
             await self._react(message)
 
+    async def answer_privately(self, message: InboundMessage, response: str) -> None:
+        """Show `response` to the person who pressed a button, instead of only ending its progress."""
+        if not message.callback_id:
+            await super().answer_privately(message, response)
+            return
+        await self._answer_callback(message.callback_id, text=truncate(response, MAX_ALERT), show_alert=True)
+
     async def start_processing_indicator(self, message: InboundMessage) -> None:
         """Show the typing indicator, which lasts 5 s."""
         thread = int(message.thread_id) if message.thread_id else None
@@ -140,9 +150,9 @@ class BotchatInbound(InboundAdapter):
         me = record(await self.api.call("getMe"))
         return BotIdentity(number(me.get("id")) or self.bot_id, words(me.get("username")))
 
-    async def _answer_callback(self, callback_id: str) -> None:
+    async def _answer_callback(self, callback_id: str, **shown: Any) -> None:
         try:
-            await self._call_briefly("answerCallbackQuery", callback_query_id=callback_id)
+            await self._call_briefly("answerCallbackQuery", callback_query_id=callback_id, **shown)
         except BotApiError as refusal:
             if not refusal.mentions("query is too old"):  # the progress indicator has already stopped
                 raise

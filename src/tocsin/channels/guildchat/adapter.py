@@ -53,6 +53,7 @@ class GuildchatAdapter(OutboundAdapter):
             "type": native("the colour of an embed"),
             "click": native("the link of the title, else a button"),
             "actions": native("buttons; an address of more than 512 characters is a line"),
+            "call": native("a button; `confirm` is not asked"),
             "mention": native(),
             "silent": native(),
             "key": native("edits; slow for messages older than an hour"),

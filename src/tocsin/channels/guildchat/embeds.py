@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tocsin.channels.content import Content, colour, link_lines
+from tocsin.channels.content import Content, MessageAction, colour, link_lines
 from tocsin.channels.dressing import Dressing
 from tocsin.channels.guildchat.api import MAX_CHARS, SUPPRESS_EMBEDS
 from tocsin.channels.model import COMMONMARK, Part, Shown
@@ -12,7 +12,8 @@ from tocsin.channels.model import COMMONMARK, Part, Shown
 MAX_DESCRIPTION = 4_096
 SUPPRESS_NOTIFICATIONS = 4_096
 MAX_URL = 512  # of a button
-_LINK_BUTTON, _ROW = {"type": 2, "style": 5}, 1
+_BUTTON, _ROW = 2, 1  # types of components
+_STYLES, _LINK = {"primary": 1, "": 2, "success": 3, "danger": 4}, 5
 _USER = re.compile(r"[0-9]{17,20}")
 _ROLE = re.compile(r"&[0-9]{17,20}")
 _EVERYONE = {"@here": "@here", "@channel": "@everyone"}
@@ -57,9 +58,7 @@ class GuildchatEmbeds(Dressing):
                 "users": [name for name in names if _USER.fullmatch(name)],
                 "roles": [name.removeprefix("&") for name in names if _ROLE.fullmatch(name)],
             }
-        buttons = [
-            {**_LINK_BUTTON, "label": label, "url": url} for label, url in _links(content) if len(url) <= MAX_URL
-        ]
+        buttons = [_button(action) for action in _actions(content) if action.calls or len(action.url) <= MAX_URL]
         if part.last and buttons:
             rows = [buttons[at : at + 5] for at in range(0, len(buttons), 5)]
             body["components"] = [{"type": _ROW, "components": row} for row in rows]
@@ -79,10 +78,16 @@ def has_embed(content: Content) -> bool:
 
 def long_links(content: Content) -> list[tuple[str, str]]:
     """Return the labels and addresses that are too long for a button."""
-    return [(label, url) for label, url in _links(content) if len(url) > MAX_URL]
+    return [(each.label, each.url) for each in _actions(content) if not each.calls and len(each.url) > MAX_URL]
 
 
-def _links(content: Content) -> list[tuple[str, str]]:
+def _actions(content: Content) -> list[MessageAction]:
     # With a title, the title is the link.
-    links = [("Open", content.click)] if content.click and not content.title else []
-    return links + [(each.label, each.url) for each in content.actions]
+    opened = [MessageAction(label="Open", url=content.click)] if content.click and not content.title else []
+    return [*opened, *content.actions]
+
+
+def _button(action: MessageAction) -> dict[str, Any]:
+    if action.calls:
+        return {"type": _BUTTON, "style": _STYLES[action.style], "label": action.label, "custom_id": action.token}
+    return {"type": _BUTTON, "style": _LINK, "label": action.label, "url": action.url}

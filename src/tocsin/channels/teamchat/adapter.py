@@ -67,6 +67,7 @@ class TeamchatAdapter(OutboundAdapter):
             "type": native("a coloured bar"),
             "click": native("a button"),
             "actions": native(),
+            "call": native("a button"),
             "mention": native(),
             "silent": degraded("names without a mention; the product has no quiet mode"),
             "key": native("edits; up to 4,000 characters"),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tocsin.channels.content import Content, colour, symbol
+from tocsin.channels.content import Content, MessageAction, colour, symbol
 from tocsin.channels.dressing import Dressing
 from tocsin.channels.model import PLAIN, Part, Shown
 from tocsin.channels.teamchat.wording import escape
@@ -12,6 +12,7 @@ from tocsin.core.text.strings import split
 
 MAX_CHARS = 9_000  # of one part: over all blocks about 12,000 are accepted
 _HEADER_CHARS, _SECTION_CHARS, _BUTTON_CHARS = 150, 3_000, 75
+_STYLES = {"primary": "primary", "success": "primary", "danger": "danger"}
 _EVERYONE = {"@here": "<!here>", "@channel": "<!channel>"}
 _ID = re.compile(r"[UW][A-Z0-9]{1,63}")
 _GROUP = re.compile(r"S[A-Z0-9]{1,63}")
@@ -90,14 +91,20 @@ def _mentions(content: Content) -> str:
 
 
 def _buttons(content: Content) -> Sequence[dict[str, Any]]:
-    links = [("Open", content.click)] if content.click else []
-    links += [(each.label, each.url) for each in content.actions]
-    return [
-        {
-            "type": "button",
-            "text": {"type": "plain_text", "text": label[:_BUTTON_CHARS], "emoji": False},
-            "url": url,
-            "action_id": f"view:{number}",
-        }
-        for number, (label, url) in enumerate(links)
-    ]
+    opened = [MessageAction(label="Open", url=content.click)] if content.click else []
+    return [_button(number, action) for number, action in enumerate((*opened, *content.actions))]
+
+
+def _button(number: int, action: MessageAction) -> dict[str, Any]:
+    button: dict[str, Any] = {
+        "type": "button",
+        "text": {"type": "plain_text", "text": action.label[:_BUTTON_CHARS], "emoji": False},
+        "action_id": f"{action.action}:{number}",
+        **({"value": action.token} if action.calls else {"url": action.url}),
+    }
+    if style := _STYLES.get(action.style):
+        button["style"] = style
+    if action.confirm:
+        plain = {"title": action.label, "text": action.confirm, "confirm": "Yes", "deny": "No"}
+        button["confirm"] = {name: {"type": "plain_text", "text": text} for name, text in plain.items()}
+    return button

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tocsin.channels.dressing import MessagePlan
 
 PRIORITIES = ("min", "low", "default", "high", "urgent")
+ACTION_FORMS = "must be view,LABEL,URL or call,LABEL,NAME or call,LABEL,NAME,VALUE"
 TYPES = ("info", "success", "warning", "failure")
 
 
@@ -26,7 +27,12 @@ def add_contents(parser: argparse.ArgumentParser, *, planned: bool = True) -> No
     group.add_argument("--type", choices=TYPES, help="colour and symbol of the message")
     group.add_argument("--click", metavar="URL", help="address that the message is about")
     group.add_argument(
-        "--action", action="append", default=[], type=_action, metavar="view,LABEL,URL", help="button; repeatable"
+        "--action",
+        action="append",
+        default=[],
+        type=_action,
+        metavar="ACTION",
+        help="button: view,LABEL,URL opens an address, call,LABEL,NAME[,VALUE] starts what NAME says; repeatable",
     )
     group.add_argument(
         "--mention", action="append", default=[], metavar="WHO", help="@here, @channel, @name or an ID; repeatable"
@@ -95,8 +101,9 @@ def _line(text: str) -> str:
 
 
 def _action(text: str) -> dict[str, str]:
-    kind, _, rest = readable(text).partition(",")
-    label, _, url = rest.partition(",")
-    if kind != "view" or not label.strip() or not url:
-        raise argparse.ArgumentTypeError("must be view,LABEL,URL")
-    return {"action": kind, "label": label.strip(), "url": url.strip()}
+    kind, *rest = (part.strip() for part in readable(text).split(",", 2 if text.startswith("view") else 3))
+    if kind == "view" and len(rest) == 2 and all(rest):
+        return {"action": kind, "label": rest[0], "url": rest[1]}
+    if kind == "call" and len(rest) in {2, 3} and all(rest[:2]):
+        return {"action": kind, "label": rest[0], "name": rest[1], **({"value": rest[2]} if rest[2:] else {})}
+    raise argparse.ArgumentTypeError(ACTION_FORMS)

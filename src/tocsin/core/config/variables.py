@@ -152,6 +152,9 @@ FORCE_HTTPS: Variable[bool | None] = Variable(
 )
 GATEWAY_HOST = Variable("GATEWAY_HOST", text, "127.0.0.1", "Address that the gateway listens on.")
 GATEWAY_PORT = Variable("GATEWAY_PORT", port, 8100, "Port that the gateway listens on.")
+PUBLIC_URL = Variable(
+    "PUBLIC_URL", base_url, "", "Address at which people reach dashboard and gateway, for links in messages."
+)
 GATEWAY_TOKEN = Variable(
     "GATEWAY_TOKEN",
     token,
@@ -228,10 +231,7 @@ WEBHOOK_RATE_LIMIT = Variable(
     "Verified webhook requests per minute for one channel; unverified ones count against their address.",
 )
 WEBHOOK_REQUIRE_SIGNATURE = Variable(
-    "WEBHOOK_REQUIRE_SIGNATURE",
-    boolean,
-    True,
-    "Reject webhooks without a valid signature; set to `false` for debugging only.",
+    "WEBHOOK_REQUIRE_SIGNATURE", boolean, True, "Reject webhooks without a valid signature; `false` only for debugging."
 )
 REPLY_BRAKE = Variable(
     "REPLY_BRAKE",

@@ -3,7 +3,7 @@
 from tocsin.core.audit.actions import CHANNEL, TARGET, AuditAction, AuditField
 from tocsin.features.contract import Feature, FeatureCommand, LiveTopic
 from tocsin.features.notifications.schema import MIGRATIONS
-from tocsin.features.notifications.settings import NOTIFY_LEVEL, NOTIFY_PROFILE, PUBLIC_URL, QUIET_HOURS
+from tocsin.features.notifications.settings import NOTIFY_LEVEL, NOTIFY_PROFILE, QUIET_HOURS
 from tocsin.terminal.command_table import RECORDS
 
 _ID = AuditField("notification", "ID of the notification")
@@ -36,7 +36,7 @@ FEATURE = Feature(
     package=__package__,
     summary="notifications for the operator: stored, forwarded to a profile and available as a feed",
     page="notifications.md",
-    variables=(NOTIFY_PROFILE, NOTIFY_LEVEL, QUIET_HOURS, PUBLIC_URL),
+    variables=(NOTIFY_PROFILE, NOTIFY_LEVEL, QUIET_HOURS),
     tables={"notifications": MIGRATIONS},
     audit_actions=(NOTIFICATION_CREATE, NOTIFICATION_READ, NOTIFICATION_DELETE, NOTIFICATION_TARGET),
     commands=(

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from tocsin.channels.contract import PLAIN
 from tocsin.core.audit.actions import NOTICES
 from tocsin.core.config.env_file import change_env_file
+from tocsin.core.config.variables import PUBLIC_URL
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.records.marks import Time
 from tocsin.core.text.strings import truncate
 from tocsin.features.context import FeatureContext, NoticeLevel
 from tocsin.features.notifications.feature import NOTIFICATION_TARGET
 from tocsin.features.notifications.forwarder import NoticeMessage, notice_title
-from tocsin.features.notifications.settings import NOTIFY_PROFILE, PUBLIC_URL
+from tocsin.features.notifications.settings import NOTIFY_PROFILE
 from tocsin.messaging.outbound.caller import Caller
 
 log = logging.getLogger(__name__)

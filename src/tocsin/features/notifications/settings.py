@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tocsin.core.config.variables import Variable, base_url, choice, text
+from tocsin.core.config.variables import Variable, choice, text
 
 if TYPE_CHECKING:
     from tocsin.features.notifications.quiet_hours import QuietHours
@@ -29,13 +29,6 @@ NOTIFY_LEVEL = Variable(
     choice("info", "warning", "error"),
     "warning",
     "Minimum level of forwarded notifications; `success` counts as `warning`, because it resolves one.",
-)
-PUBLIC_URL = Variable(
-    "PUBLIC_URL",
-    base_url,
-    "",
-    "Address at which people reach the dashboard, for links in messages.",
-    shown_default="none: messages have no links to it",
 )
 QUIET_HOURS: "Variable[QuietHours | None]" = Variable(
     "QUIET_HOURS",

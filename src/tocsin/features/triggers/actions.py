@@ -59,8 +59,9 @@ class Firing:
 
     @property
     def text(self) -> str:
-        """The message as programs can take it."""
-        return clean(self.received.message.text)
+        """The message as programs can take it: what a person wrote, or the message whose button was pressed."""
+        press = self.received.press
+        return clean(press.text if press else self.received.message.text)
 
 
 class Actions:
@@ -172,7 +173,7 @@ def shell_command(firing: Firing, parts: ActionDependencies) -> Command:
 
 
 def _variables(firing: Firing) -> dict[str, str]:
-    """Return the variables of a command. All but the message come from the product, not from a person."""
+    """Return the variables of a command. Words of strangers are in TRIGGER_MESSAGE, ACTION_BY and ACTION_VALUE."""
     message, text = firing.received.message, firing.text
     values = {
         "TRIGGER_MESSAGE": cut(text, MAX_VALUE_BYTES),
@@ -182,6 +183,15 @@ def _variables(firing: Firing) -> dict[str, str]:
         "TRIGGER_ID": firing.received.id,
         "TRIGGER_ATTEMPT": str(firing.received.attempt),
     }
+    if press := firing.received.press:
+        values |= {
+            "ACTION_NAME": press.name,
+            "ACTION_VALUE": clean(press.value),
+            "ACTION_BY": clean(press.by),
+            "ACTION_CHANNEL": clean(press.channel),
+            "ACTION_TARGET": clean(press.target),
+            "ACTION_KEY": clean(press.key),
+        }
     if values["TRIGGER_MESSAGE"] != text or fit(firing.match.groups) != firing.match.groups:
         values["TRIGGER_TRUNCATED"] = "1"
     return values

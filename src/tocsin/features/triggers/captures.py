@@ -8,8 +8,8 @@ from tocsin.core.text.shell_scan import COMPARE_AS_TEXT, evaluated_variables
 # As in a shell: `$10` is `$1` and a 0, `${10}` the tenth.
 _CAPTURE = re.compile(r"\$(?:([0-9])|\{([0-9]|[1-9][0-9])\})")
 # What holds the words of strangers in a shell.
-_STRANGERS = frozenset({*"123456789@*", "TRIGGER_MESSAGE"})
-_USE = re.compile(r"\$\{?(?:[1-9@*]|TRIGGER_MESSAGE\b)")
+_STRANGERS = frozenset({*"123456789@*", "TRIGGER_MESSAGE", "ACTION_BY", "ACTION_VALUE"})
+_USE = re.compile(r"\$\{?(?:[1-9@*]|(?:TRIGGER_MESSAGE|ACTION_BY|ACTION_VALUE)\b)")
 _READS_AGAIN = re.compile(r"\beval\b|\b(?:ba|da|k|z)?sh\s+-\w*c\b|\bssh\b")
 
 

@@ -1,11 +1,12 @@
 """The rules of `triggers.yaml`: a pattern, and the action for messages that match.
 
-A list of rules, each with `pattern`, `action`, `command` and `reply`. The first that matches wins.
+A list of rules, each with `pattern`, or `on: action` and `name`, and `action`, `command` and `reply`. The first that
+matches wins.
 """
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import sha256
 from operator import attrgetter
@@ -26,6 +27,13 @@ FILE_NAME = "triggers.yaml"
 MAX_COMMAND = 10_000  # characters; longer is a script, which belongs in a file
 
 
+class TriggerEvent(StrEnum):
+    """What a rule is tried for."""
+
+    MESSAGE = "message"
+    ACTION = "action"  # a pressed button
+
+
 class TriggerAction(StrEnum):
     """What a rule runs."""
 
@@ -42,10 +50,13 @@ class Rule:
 
     number: Annotated[int, "Position in the file, starting at 1."]
     line: int
-    pattern: Annotated[Pattern, Converted(attrgetter("source"), str)]
+    pattern: Annotated[
+        Pattern, "Pattern of the message, or of the name of a pressed action.", Converted(attrgetter("source"), str)
+    ]
     action: TriggerAction
     command: str
     reply: bool = True
+    on: TriggerEvent = TriggerEvent.MESSAGE
     repeat: Private[bool] = True
     words: Private[tuple[str, ...]] = field(default=(), repr=False)
 
@@ -134,14 +145,14 @@ class Triggers:
         """Return the rules in force, in the order of the file."""
         return self._file.value
 
-    def match(self, text: str) -> Match | None:
-        """Return the first rule whose pattern is found in the text."""
-        return _first(self.all(), searchable(text))
+    def match(self, text: str, on: TriggerEvent = TriggerEvent.MESSAGE) -> Match | None:
+        """Return the first rule for messages, or for pressed actions, whose pattern is found in the text."""
+        return _first(self.all(), searchable(text), on)
 
-    def explain(self, text: str) -> RuleTest:
-        """Return which rule fires, and of every rule whether it does and why not."""
-        rules, content = self.all(), searchable(text)
-        match = _first(rules, content)
+    def explain(self, text: str, on: TriggerEvent = TriggerEvent.MESSAGE) -> RuleTest:
+        """Return which rule fires, and of every rule for such an event whether it does and why not."""
+        rules, content = [rule for rule in self.all() if rule.on is on], searchable(text)
+        match = _first(rules, content, on)
         outcomes = []
         for rule in rules:
             if match is not None and rule is match.rule:
@@ -154,8 +165,10 @@ class Triggers:
         return RuleTest(True, match.rule, match.groups, match.would_run, outcomes)
 
 
-def _first(rules: tuple[Rule, ...], content: bytes) -> Match | None:
+def _first(rules: Sequence[Rule], content: bytes, on: TriggerEvent) -> Match | None:
     for rule in rules:
+        if rule.on is not on:
+            continue
         found = rule.pattern.find(content)
         if found is not None:
             return Match(rule, found[0], found[1:])
@@ -169,6 +182,10 @@ def _pattern(source: str) -> Pattern:
         raise ValueError(f"invalid pattern: {error}") from None
 
 
+def _name(source: str) -> Pattern:
+    return replace(_pattern(rf"\A(?:{source})\z"), source=source)
+
+
 def _command(command: str) -> str:
     if "\0" in command:
         raise ValueError("a command must not contain a NUL character")
@@ -180,7 +197,9 @@ def _command(command: str) -> str:
 RULES = ListType(
     RecordType(
         (
-            Field("pattern", TextType(parse=_pattern), required=True, doc="RE2 pattern that the message must match"),
+            Field("on", ChoiceType(tuple(map(str, TriggerEvent))), default=TriggerEvent.MESSAGE, doc="What it is for"),
+            Field("pattern", TextType(parse=_pattern), doc="RE2 pattern that the message must match"),
+            Field("name", TextType(parse=_name), doc="RE2 pattern of the whole name of the action, with `on: action`"),
             Field("action", ChoiceType(tuple(map(str, TriggerAction))), default=TriggerAction.SHELL, doc="What runs"),
             Field(
                 "command",
@@ -202,7 +221,8 @@ def _read(root: Node) -> tuple[Rule, ...]:
 
 def _rule(number: int, read: RecordValues[Node]) -> Rule | None:
     """Return a rule; None for one with a mistake, which the file's document has recorded."""
-    pattern, command, action = read["pattern"], read["command"], read["action"]
+    command, action, on = read["command"], read["action"], TriggerEvent(read["on"] or TriggerEvent.MESSAGE)
+    pattern = _chosen_pattern(read, on)
     if command is None:
         return None
     words = _read_words(read.given["command"], command) if action == TriggerAction.SKILL else ()
@@ -211,7 +231,21 @@ def _rule(number: int, read: RecordValues[Node]) -> Rule | None:
     if pattern is None or not action:
         return None
     line, reply, repeat = read.source.place.line, read["reply"], read["repeat"]
-    return Rule(number, line, pattern, TriggerAction(action), command, reply, repeat, words)
+    return Rule(number, line, pattern, TriggerAction(action), command, reply, on, repeat, words)
+
+
+def _chosen_pattern(read: RecordValues[Node], on: TriggerEvent) -> Pattern | None:
+    """Return the pattern of a rule: of messages, or of the names of actions; without one, any name matches."""
+    needed, other = ("pattern", "name") if on is TriggerEvent.MESSAGE else ("name", "pattern")
+    if not read.given[other].absent:
+        read.given[other].refuse_key(f"a rule with `on: {on}` has no key {other!r}; its key is {needed!r}")
+        return None
+    if read.given[needed].absent:
+        if on is TriggerEvent.ACTION:
+            return _name(".*")
+        read.given["pattern"].refuse_missing()
+    found: Pattern | None = read[needed]
+    return found
 
 
 def _read_words(node: Node, command: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import asyncio
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.features.triggers.actions import ActionDependencies, Actions, Firing
-from tocsin.features.triggers.rules import Match, Rule, Triggers
+from tocsin.features.triggers.rules import Match, Rule, TriggerEvent, Triggers
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.runs.model import TERMINAL, Run, RunStatus
 
@@ -47,9 +47,12 @@ class TriggerHandler:
 
     async def __call__(self, received: MessageContext) -> HandlerResult | None:
         """Run the rule that matches."""
-        if not self._concerned(received.message):
+        if received.press is not None:
+            match = self._triggers.match(received.press.name, TriggerEvent.ACTION)
+        elif self._concerned(received.message):
+            match = await self._find(received.message.text, again=False)
+        else:
             return None
-        match = await self._find(received.message.text, again=False)
         if match is None:
             return None
         firing = Firing(match, received)

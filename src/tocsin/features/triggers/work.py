@@ -10,6 +10,7 @@ from tocsin.features.triggers.actions import ActionDependencies
 from tocsin.features.triggers.feature import TRIGGER_RUN, TRIGGERS
 from tocsin.features.triggers.hooks import OpenTriggers
 from tocsin.features.triggers.service import TriggerHandler, no_rule
+from tocsin.features.triggers.starting import StartingButtons
 from tocsin.messaging.inbound.handling import Handler
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
 from tocsin.runs.model import Run
@@ -71,7 +72,7 @@ def tell_unknown_commands(_: OpenTriggers) -> Handler:
 
 
 WORK = WorkHooks[OpenTriggers](
-    handlers=(handler_of,),
+    handlers=(lambda triggers: StartingButtons(triggers.context), handler_of),
     last_handlers=(tell_unknown_commands,),
     run_types={"trigger": run_type_of},
 )

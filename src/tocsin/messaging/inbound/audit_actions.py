@@ -1,6 +1,17 @@
 """The audit entries of received messages."""
 
-from tocsin.core.audit.actions import CHANNEL, CHAT, EVENT, OK, SENDER, AuditAction, AuditField, AuditSource
+from tocsin.core.audit.actions import (
+    CHANNEL,
+    CHAT,
+    DELIVERY,
+    EVENT,
+    OK,
+    SENDER,
+    TARGET,
+    AuditAction,
+    AuditField,
+    AuditSource,
+)
 
 INBOX = AuditSource("inbox", "the inbox, which processes received messages", (EVENT,))
 
@@ -16,4 +27,10 @@ MSG_HANDLE = AuditAction(
 )
 MSG_BRAKE = AuditAction(
     "msg.brake", "A chat was muted for 5 minutes because of too many replies, which indicates a loop.", (CHANNEL, CHAT)
+)
+MSG_PRESS = AuditAction(
+    "msg.press",
+    "A button of a message was pressed and has an effect.",
+    (EVENT, CHANNEL, TARGET, DELIVERY, AuditField("button", "name of the pressed action"), SENDER),
+    note="The value of the action is not recorded.",
 )

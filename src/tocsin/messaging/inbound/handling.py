@@ -31,6 +31,22 @@ async def uncounted() -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class PressedAction:
+    """A `call` button of a message that was pressed; `delivery` is the one that sent the message."""
+
+    name: str
+    value: str
+    label: str
+    delivery: str
+    channel: str
+    target: str
+    key: str  # of the message; empty if its caller gave none
+    text: str  # of the message: its title and its text
+    by: str  # who pressed, for people
+    by_link: bool  # it is not known who pressed: the link is the only proof
+
+
+@dataclass(frozen=True, slots=True)
 class MessageContext:
     """A stored message, as the handlers receive it."""
 
@@ -42,6 +58,7 @@ class MessageContext:
     # Must be called before any longer work: only then does the attempt count, because a message that was still waiting
     # cannot have crashed the process. Raises EventTakenOverError, which handlers must not catch.
     begin: Callable[[], Awaitable[None]] = field(default=uncounted, compare=False, repr=False)
+    press: PressedAction | None = None  # for a `call` button; then `begin` also removes the buttons
 
 
 @dataclass(frozen=True, slots=True)

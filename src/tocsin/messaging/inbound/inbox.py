@@ -32,6 +32,7 @@ DRAIN_S = 5.0
 # The lifetime of the addresses that answer an event directly; no provider keeps them longer.
 CONTEXT_S = 1800.0
 MAX_CONTEXTS = 10_000
+RECENT = 100  # events among which `find_ended` looks
 
 # Receives the channel, the kind, and `new` or `duplicate`.
 OnReceived = Callable[[str, str, str], None]
@@ -110,6 +111,12 @@ class Inbox:
     async def backlog(self) -> Backlog:
         """Return the number of open events of all processes."""
         return await self._store.backlog()
+
+    async def find_ended(self, message_id: str) -> InboxEvent | None:
+        """Return the event of a message among the latest ones, once it has ended."""
+        latest = await self._store.search(RECENT)
+        found = next((each for each in latest if each.message and each.message.id == message_id), None)
+        return found if found is not None and found.finished_at is not None else None
 
     def _note(self, message: InboundMessage, ticket: QueuedEvent | None) -> None:
         if self._on_received is not None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, TypeVar
 
+from tocsin.channels.action_tokens import read_token
 from tocsin.channels.contract import COMMONMARK, PLAIN
 from tocsin.channels.inbound import InboundAdapter, InboundMessage, PartlyAnsweredError
 from tocsin.channels.registry import Registry
@@ -29,6 +30,8 @@ from tocsin.messaging.inbound.handling import (
 )
 from tocsin.messaging.inbound.loop_guard import MUTED_S, WINDOW_S, LoopGuard, LoopVerdict
 from tocsin.messaging.inbound.model import URGENT, Chat, InboxEvent, InboxStatus
+from tocsin.messaging.inbound.presses.links import receiver_of
+from tocsin.messaging.inbound.presses.verdict import PressVerdict
 from tocsin.messaging.inbound.store import InboxStore, encode
 from tocsin.messaging.outbound.audit_actions import record_send
 from tocsin.messaging.outbound.caller import Caller
@@ -116,22 +119,23 @@ class InboxWork:
             )
 
     async def _work_off(self, entry: InboxEvent, owner: str, reply_context: Mapping[str, Any]) -> None:
+        assert entry.message is not None, "only ended events lose their content"  # noqa: S101  # tells mypy
         try:
-            adapter = self._registry.receiver(entry.channel)
+            adapter = receiver_of(self._registry, entry.message)
         except TocsinError as error:  # a removed plug-in, or a setting that became invalid
             await self._end(entry, owner, HandlerResult(HandlingStatus.FAILED, reason=error.sentence()))
             return
-        assert entry.message is not None, "only ended events lose their content"  # noqa: S101  # tells mypy
         message = replace(entry.message, reply_context=reply_context)
         if entry.status is InboxStatus.REPLYING:
             result = HandlerResult(HandlingStatus(entry.ending), entry.replies, entry.reason)
             await self._answer(entry, owner, adapter, message, result)
             return
-        async with self._acknowledged(entry, adapter, message):
-            result = await self._judge(entry, owner, message)
+        press = PressVerdict()
+        async with self._acknowledged(entry, adapter, message, press):
+            result = await self._judge(entry, owner, message, press)
             if result.replies and not await self._store_outcome(entry, owner, result):
                 return
-            if result.hint:
+            if result.hint and not _answers_once(adapter, message):
                 await self._hint(adapter, message, result.hint)
             left = await self._answer_directly(entry, owner, adapter, message, result)
             if left is result and message.reply_context:
@@ -140,10 +144,10 @@ class InboxWork:
 
     @asynccontextmanager
     async def _acknowledged(
-        self, entry: InboxEvent, adapter: InboundAdapter, message: InboundMessage
+        self, entry: InboxEvent, adapter: InboundAdapter, message: InboundMessage, press: PressVerdict
     ) -> AsyncIterator[None]:
         """Acknowledge a message while the block works on it; a failure is only logged."""
-        task = asyncio.create_task(self._acknowledge(entry, adapter, message))
+        task = asyncio.create_task(self._acknowledge(entry, adapter, message, press))
         await asyncio.sleep(0)  # lets the call start before the work
         try:
             yield
@@ -151,8 +155,13 @@ class InboxWork:
         finally:
             task.cancel()
 
-    async def _acknowledge(self, entry: InboxEvent, adapter: InboundAdapter, message: InboundMessage) -> None:
+    async def _acknowledge(
+        self, entry: InboxEvent, adapter: InboundAdapter, message: InboundMessage, press: PressVerdict
+    ) -> None:
         try:
+            if _answers_once(adapter, message) and (hint := await press.soon()):
+                await adapter.answer_privately(message, hint)
+                return
             # A button is always acknowledged, to end its progress bar: its user knows that the bot is present.
             is_heard = not await self._is_muted(entry, message) and await self._hooks.may_acknowledge(message)
             if message.callback_id or is_heard:
@@ -160,8 +169,20 @@ class InboxWork:
         except Exception as error:  # noqa: BLE001  # a failed acknowledgement must not prevent the answer
             log.debug("acknowledging a message failed", extra={"channel": message.channel, "reason": str(error)})
 
-    async def _judge(self, entry: InboxEvent, owner: str, message: InboundMessage) -> HandlerResult:
+    async def _judge(
+        self, entry: InboxEvent, owner: str, message: InboundMessage, press: PressVerdict
+    ) -> HandlerResult:
         """Call the handlers, unless the message had too many attempts or the chat is muted."""
+        try:
+            result = await self._call_handlers(entry, owner, message, press)
+            press.decide(result.hint)
+            return result
+        finally:
+            press.decide()
+
+    async def _call_handlers(
+        self, entry: InboxEvent, owner: str, message: InboundMessage, press: PressVerdict
+    ) -> HandlerResult:
         backlog = self._is_backlog(entry, message)
         chat = (entry.channel, entry.chat)
         if entry.attempts >= MAX_ATTEMPTS:
@@ -172,6 +193,7 @@ class InboxWork:
         async def begin() -> None:
             if not await self._store.begin(entry.seq, owner):
                 raise EventTakenOverError("another process has taken over the message")
+            press.decide()
 
         result = await self._ask(MessageContext(entry.id, message, backlog, entry.attempts + 1, entry.seq, begin))
         # Backlog is always answered: it cannot be part of a loop, which needs both programs running.
@@ -361,6 +383,11 @@ class InboxWork:
                 )
                 await self._clock.sleep(BACK_OFF_S[min(attempt, len(BACK_OFF_S) - 1)])
         raise AssertionError("count() never ends")
+
+
+def _answers_once(adapter: InboundAdapter, message: InboundMessage) -> bool:
+    """Whether the acknowledgement of a pressed button is also the only private answer."""
+    return adapter.answers_presses_once and read_token(message.callback_data) is not None
 
 
 def _can_answer(adapter: InboundAdapter, parse_mode: str) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tocsin.channels.action_tokens import with_secret
 from tocsin.channels.contract import COMMONMARK, NO_CONTENT, PLAIN, Outgoing, Receipt, SendResult
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.actions import AuditAction
@@ -58,7 +59,7 @@ class _Sending:
         self, channel: str, target: str, message: str, parse_mode: str = "", content: Mapping[str, Any] = NO_CONTENT
     ) -> None:
         self.channel = channel
-        self.outgoing = Outgoing(target, message, new_id(), parse_mode, content=content)
+        self.outgoing = with_secret(Outgoing(target, message, new_id(), parse_mode, content=content))
         self.operation = MessageOperation.SEND
         self.keyed: KeyedReceipt | None = None
         self.receipt: Receipt | None = None
@@ -328,8 +329,7 @@ class Messenger:
             raise
         finally:
             self._running.discard(task)
-        receipts = [each.receipt for each in sends if each.receipt]
-        note(receipts)
+        note(receipts := [each.receipt for each in sends if each.receipt])
         return receipts
 
     async def _transmit(self, sending: "_Sending", caller: Caller) -> None:

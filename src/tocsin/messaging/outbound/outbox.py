@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tocsin.channels.action_tokens import with_secret
 from tocsin.channels.contract import NO_CONTENT, OutboundAdapter, Outgoing, Receipt, SendResult
 from tocsin.channels.model import Support
 from tocsin.channels.registry import Registry
@@ -17,7 +18,7 @@ from tocsin.core.ids import new_id
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.time.clock import Clock
 from tocsin.core.tracing.spans import SpanKind, current_tracer, span, stored_traceparent
-from tocsin.delivery.keyed import KeyedReceipt, Transmit, encode_ref, thread_of, transmit_keyed
+from tocsin.delivery.keyed import KeyedReceipt, Transmit, encode_ref, thread_of, transmit_keyed, waiting_with_key
 from tocsin.delivery.model import (
     CONTENT,
     OPEN,
@@ -29,7 +30,7 @@ from tocsin.delivery.model import (
     Policy,
 )
 from tocsin.delivery.short_ids import whole_id
-from tocsin.delivery.store import DeliveryFilter, DeliveryStore
+from tocsin.delivery.store import DeliveryStore
 from tocsin.messaging.outbound.audit_actions import (
     MSG_CANCEL,
     MSG_DISMISS,
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 
 # The first characters of an id are its time in milliseconds (RFC 9562).
 _TIME_OF_ID = 13
-_WAITING_LOOKED_AT = 200  # waiting deliveries of a target that a direct withdrawal looks at
 _NOTED = 1_000  # recent deliveries with a key; fewer than this are queued during one call
 
 # Appended to a shortened reply.
@@ -119,7 +119,7 @@ class Outbox:
         return self._prepare(channel, Outgoing(target, message, parse_mode=parse_mode, content=content), source, policy)
 
     def _prepare(self, channel: str, outgoing: Outgoing, source: str, policy: str = "") -> NewDelivery:
-        adapter = self._registry.adapter(channel)
+        adapter, outgoing = self._registry.adapter(channel), with_secret(outgoing)
         try:
             checked, _ = adapter.check(outgoing)
         except TocsinError:
@@ -231,15 +231,11 @@ class Outbox:
 
     async def cancel_waiting(self, withdrawal: NewDelivery, caller: Caller) -> int:
         """Cancel the waiting deliveries of the key of a withdrawal; return how many there were."""
-        count = 0
-        for status in (DeliveryStatus.QUEUED, DeliveryStatus.RETRY_WAIT):
-            channel, target = withdrawal.channel, withdrawal.target
-            query = DeliveryFilter(status=status, channel=channel, target=target, limit=_WAITING_LOOKED_AT)
-            for delivery in (await self.store.search(query)).items:
-                if delivery.key == withdrawal.key and delivery.operation is not MessageOperation.WITHDRAW:
-                    await self.cancel(delivery.id, caller)
-                    count += 1
-        return count
+        found = await waiting_with_key(self.store, withdrawal.channel, withdrawal.target, withdrawal.key)
+        cancelled = [each for each in found if each.operation is not MessageOperation.WITHDRAW]
+        for delivery in cancelled:
+            await self.cancel(delivery.id, caller)
+        return len(cancelled)
 
     async def with_thread(self, kind: str, outgoing: Outgoing) -> Outgoing:
         """Return the message with the first one of its thread; raises what the store raises."""

@@ -33,6 +33,7 @@ from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import GatewayRoute
 from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.model import Backlog
+from tocsin.messaging.inbound.presses.buttons import PressedButtons
 from tocsin.messaging.outbound.channel_watch import ChannelTroubles
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys
 from tocsin.messaging.outbound.messenger import Messenger
@@ -43,6 +44,7 @@ from tocsin.web.access.tokens import ApiTokens
 from tocsin.web.gateway.api_page import api_page
 from tocsin.web.gateway.deliveries import DeliveryRoutes
 from tocsin.web.gateway.openapi import describe_gateway
+from tocsin.web.gateway.press_page import PressPages
 from tocsin.web.gateway.sending import SendHandler
 from tocsin.web.gateway.webhooks import Webhooks
 from tocsin.web.http.asgi import EXEMPT_PATHS, SAFE_METHODS, HttpsOnly, LocalHosts, OwnPages, RateLimits, RequestScope
@@ -78,6 +80,7 @@ class GatewayDependencies:
     keys: IdempotencyKeys
     limiter: MakeLimiter
     inbox: Inbox
+    buttons: PressedButtons
     tokens: ApiTokens
     metrics: Metrics = field(default_factory=Metrics)
     stored_metrics: StoredMetrics = field(default_factory=StoredMetrics)
@@ -96,6 +99,7 @@ def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
     sending = SendHandler(parts.messenger, parts.outbox, parts.keys)
     deliveries = DeliveryRoutes(parts.outbox, parts.registry)
     webhooks = gateway.webhooks()
+    presses = PressPages(parts.registry, parts.buttons, parts.inbox, parts.clock)
     has_token = bool(parts.settings[GATEWAY_TOKEN])
 
     def route(method: str, path: str, handler: Handler, scope: str = "") -> Route:
@@ -104,6 +108,8 @@ def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
     return [
         route("POST", "/send", sending.send, "send"),
         route("POST", "/webhook/{channel}", webhooks.receive),
+        route("GET", "/a/{token}", presses.show),
+        route("POST", "/a/{token}", presses.press),
         route("DELETE", "/messages/{channel}/{key}", sending.withdraw, "send"),
         route("GET", "/deliveries", deliveries.list, "read"),
         route("GET", "/deliveries/{id}", deliveries.show, "read"),

@@ -38,6 +38,7 @@ _ID = Field(
     required=True,
     doc="ID of the delivery; callers with the scope `read` may give a unique prefix",
 )
+_LINK = Field("token", TEXT, required=True, doc="Token of the link in the message")
 _FILE = Field("name", TEXT, required=True, doc="`api.html`, or a file that it loads")
 
 
@@ -51,6 +52,7 @@ def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
             "/send": {"post": _send()},
             "/messages/{channel}/{key}": {"delete": _withdraw()},
             "/webhook/{channel}": {"post": _webhook()},
+            "/a/{token}": {"get": _press_page("pressPage"), "post": _press_page("press")},
             "/deliveries": {"get": _deliveries()},
             "/deliveries/{id}": {"get": _delivery("delivery", "One delivery", reference("Delivery"))},
             "/deliveries/{id}/replay": {"post": _change("replay", "Queue a delivery again")},
@@ -233,6 +235,17 @@ def _metrics() -> dict[str, Any]:
         "summary": "Metrics for Prometheus",
         "security": TOKEN,
         "responses": {"200": text, **_problems("unauthenticated", *ANYWHERE)},
+    }
+
+
+def _press_page(name: str) -> dict[str, Any]:
+    page = {"description": "The page", "content": {"text/html": {"schema": {"type": "string"}}}}
+    gone = {**page, "description": "The page says why the button cannot be pressed"}
+    return {
+        "operationId": name,
+        "summary": "Page of a button in a message: GET shows it, POST presses it",
+        "parameters": [parameter(_LINK, where="path")],
+        "responses": {"200": page, "410": gone, **_problems("not-found", *ANYWHERE)},
     }
 
 

@@ -35,6 +35,8 @@ EXEMPT_PATHS = ("/health", "/api/health")
 # Products call these from few addresses: a signature authenticates them, and calls that fail verification are
 # counted.
 WEBHOOK_PATHS = "/webhook/"
+# Pages of signed links, whose POST needs no credential but the link: a page of another site cannot know it.
+LINK_PATHS = "/a/"
 # Problems that are not the caller's fault.
 _OWN_TROUBLE = frozenset({"rate-limited", "not-ready"})
 _REQUEST_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
@@ -128,7 +130,8 @@ class LocalHosts:
         self._names = names
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        exempt = scope["type"] != "http" or scope["path"] in EXEMPT_PATHS or scope["path"].startswith(WEBHOOK_PATHS)
+        is_open = scope["type"] != "http" or scope["path"].startswith((WEBHOOK_PATHS, LINK_PATHS))
+        exempt = is_open or scope["path"] in EXEMPT_PATHS
         if not exempt and not all(is_local_host(host, self._names) for host in header_values(scope, b"host")):
             raise HttpProblemError(
                 "forbidden",
@@ -148,7 +151,8 @@ class OwnPages:
         self._app = app
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        exempt = scope["type"] != "http" or scope["path"] in EXEMPT_PATHS or scope["path"].startswith(WEBHOOK_PATHS)
+        is_open = scope["type"] != "http" or scope["path"].startswith((WEBHOOK_PATHS, LINK_PATHS))
+        exempt = is_open or scope["path"] in EXEMPT_PATHS
         if not exempt and scope["method"] not in SAFE_METHODS:
             self._check_origin(scope)
         return self._app(scope, receive, send)

@@ -1227,7 +1227,7 @@ export interface ProfileMessage {
   priority?: number | "min" | "low" | "default" | "high" | "urgent";
   type?: string;
   click?: string;
-  actions?: { action?: "view"; label: string; url: string; }[];
+  actions?: ({ action?: "view" | "call"; label: string; url?: string; name?: string; value?: string; style?: "" | "primary" | "success" | "danger"; confirm?: string; once?: boolean; })[];
   mention?: string | string[];
   silent?: boolean;
   key?: string;
@@ -1358,6 +1358,7 @@ export interface RuleRecord {
   command: string;
   reply: boolean;
   notes: string[];
+  on: TriggerEvent;
 }
 /** Matching rule, and what it would run. */
 export interface RuleTest {
@@ -1548,7 +1549,7 @@ export interface SendMessage {
   priority?: number | "min" | "low" | "default" | "high" | "urgent";
   type?: string;
   click?: string;
-  actions?: { action?: "view"; label: string; url: string; }[];
+  actions?: ({ action?: "view" | "call"; label: string; url?: string; name?: string; value?: string; style?: "" | "primary" | "success" | "danger"; confirm?: string; once?: boolean; })[];
   mention?: string | string[];
   silent?: boolean;
   key?: string;
@@ -1895,6 +1896,8 @@ export interface TranscriptRecord {
 }
 /** What a rule runs. */
 export type TriggerAction = "shell" | "claude" | "skill";
+/** What a rule is tried for. */
+export type TriggerEvent = "message" | "action";
 /** Text to test the rules with. */
 export interface TriggerText {
   text: string;

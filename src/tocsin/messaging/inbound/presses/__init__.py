@@ -1,0 +1,1 @@
+"""Presses of `call` buttons, from their tokens to the handlers."""
