@@ -94,7 +94,7 @@ class FrontBench:
 
     async def deliveries(self) -> list[Delivery]:
         found = await self.bench.app.outbox.store.search(DeliveryFilter(limit=500))
-        return list(found.items)[::-1]
+        return sorted(found.items, key=lambda each: each.id)  # an edit takes the place of what it edits
 
     async def last(self, name: str = "alerts") -> DoorRequestRecord:
         """Return the newest request of a door."""

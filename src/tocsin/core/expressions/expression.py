@@ -5,9 +5,10 @@ values: quoted texts, numbers, `true`, `false`, `null`, lists in brackets, dotte
 `success() and params.mode in ['full', 'night'] and steps.dump.outputs.size > 0`.
 
 `matches(text, pattern)` is part of the language; the files of a feature add functions and names
-(`tocsin.core.expressions.parser.Vocabulary`).
+(`tocsin.core.expressions.parser.Vocabulary`). Texts with loops and choices around such values are in `text`.
 """
 
+import json
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.expressions.patterns import compile_pattern
 
 MATCHES = "matches"
+MAX_COMPARED = 1_000  # values of a list or object that is compared or spelled
+_EXACT = 2**53  # beyond it, a float is not every whole number
 
 
 class ExpressionError(TocsinError):
@@ -36,7 +39,7 @@ class ExpressionScope(Protocol):
         """Return the value of a name such as `steps.dump.status`."""
         ...
 
-    def call(self, function: str, arguments: list[Any]) -> bool:
+    def call(self, function: str, arguments: list[Any]) -> Any:
         """Return the result of a function of the vocabulary."""
         ...
 
@@ -117,6 +120,32 @@ class Expression:
         """Whether the condition is true; raises ExpressionError for values that cannot be compared."""
         return _truth(_value(self.root, scope))
 
+    def value(self, scope: ExpressionScope) -> Any:
+        """Return the value; raises ExpressionError like `holds`."""
+        return _value(self.root, scope)
+
+
+def spell(value: Any) -> str:
+    """Return a value as text: nothing for null, JSON for lists and objects; raises ExpressionError for large ones."""
+    if isinstance(value, list | dict):
+        _check_size(value)
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return str(int(value))
+    return _spelled(value)
+
+
+def _check_size(value: Any) -> None:
+    """Raise ExpressionError for a list or object with many values: what is done with it must not take long."""
+    waiting, seen = [value], 0
+    while waiting:
+        each = waiting.pop()
+        inner = each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+        seen += 1 + len(inner) + (len(each) // 100 if isinstance(each, str) else 0)
+        if seen > MAX_COMPARED:
+            raise ExpressionError(f"a list or object of more than {MAX_COMPARED:,} values cannot be used as a whole")
+        waiting += inner
+
 
 def _compiled(pattern: str) -> Any:
     """Compile a pattern; raise ExpressionError."""
@@ -159,7 +188,7 @@ def _value(node: Node, scope: ExpressionScope) -> Any:
             return _call(function, [_value(argument, scope) for argument in arguments], scope)
 
 
-def _call(function: str, arguments: list[Any], scope: ExpressionScope) -> bool:
+def _call(function: str, arguments: list[Any], scope: ExpressionScope) -> Any:
     if function != MATCHES:
         return scope.call(function, arguments)
     return _compiled(str(arguments[1])).search(_spelled(arguments[0])) is not None
@@ -195,6 +224,8 @@ def _equal(left: Any, right: Any) -> bool:
         if None not in numbers:
             return numbers[0] == numbers[1]
         return _spelled(left) == _spelled(right)
+    if isinstance(left, list | dict) and isinstance(right, list | dict):
+        _check_size(left)
     return bool(left == right)
 
 
@@ -211,6 +242,8 @@ def _number(value: Any) -> float | None:
 def _spelled(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list | dict):
+        _check_size(value)
     return "" if value is None else str(value)
 
 
@@ -225,7 +258,7 @@ class _Nowhere:
     def value_of(self, path: str) -> Any:
         raise ExpressionError(f"{path} has no value here")
 
-    def call(self, function: str, arguments: list[Any]) -> bool:
+    def call(self, function: str, arguments: list[Any]) -> Any:
         raise ExpressionError(f"{function}() has no value here")
 
 

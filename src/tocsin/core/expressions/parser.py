@@ -41,7 +41,7 @@ _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 class Vocabulary:
     """The names that the conditions of one kind of file may use in addition to dotted names."""
 
-    functions: Mapping[str, int] = field(default_factory=dict)  # with the number of arguments
+    functions: Mapping[str, int | range] = field(default_factory=dict)  # with the number of arguments
     names: Collection[str] = ()  # without dots
 
 
@@ -180,8 +180,9 @@ class _Parser:
             near = near_word(token.text, self._functions)
             raise ExpressionError(f"unknown function {token.text}(){did_you_mean(near)}", near=near)
         wanted = self._functions[token.text]
-        if len(arguments) != wanted:
-            raise ExpressionError(f"{token.text}() takes {wanted} arguments, found {len(arguments)}")
+        if len(arguments) not in (wanted if isinstance(wanted, range) else (wanted,)):
+            shown = f"{wanted[0]} to {wanted[-1]}" if isinstance(wanted, range) else wanted
+            raise ExpressionError(f"{token.text}() takes {shown} arguments, found {len(arguments)}")
         if token.text == MATCHES and isinstance(arguments[1], Literal):
             self._check_pattern(str(arguments[1].value))
         return Call(token.text, arguments)

@@ -9,6 +9,19 @@ from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.terminal.findings import Finding
 
 
+async def check_file(doors: Doors) -> AsyncIterator[Finding]:
+    """Check the file of rules."""
+    if problem := doors.rules.read()[1]:
+        yield Finding("error", "doors", str(problem), problem.hint or "correct the file", logged=True)
+
+
+async def check_rules(doors: Doors) -> AsyncIterator[Finding]:
+    """Check for rules that do nothing."""
+    for warning in await doors.rule_warnings():
+        detail = f"{warning.place}, door {warning.door}: {warning.detail}"
+        yield Finding("warning", "doors", detail, "correct the rule, or remove it")
+
+
 async def check_doors(doors: Doors) -> AsyncIterator[Finding]:
     """Check the profiles of doors, and whether other machines can reach them."""
     found = await doors.all()
@@ -25,4 +38,4 @@ async def check_doors(doors: Doors) -> AsyncIterator[Finding]:
         yield Finding("warning", "doors", "only this machine can reach the doors", fix)
 
 
-CHECKS: Checks[Doors] = (FeatureCheck(check_doors),)
+CHECKS: Checks[Doors] = (FeatureCheck(check_file, at_start=True), FeatureCheck(check_rules), FeatureCheck(check_doors))

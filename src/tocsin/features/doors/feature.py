@@ -1,7 +1,7 @@
 """What doors are to the rest of the program."""
 
 from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
-from tocsin.features.contract import Feature, FeatureCommand, LiveTopic, Subsystem
+from tocsin.features.contract import Feature, FeatureCommand, LiveTopic, Subsystem, WrittenFile
 from tocsin.features.doors.schema import MIGRATIONS
 
 _DOOR = AuditField("door", "name of the door")
@@ -11,11 +11,16 @@ DOOR_DELETE = AuditAction("door.delete", "A door was removed.", (_DOOR,))
 
 DOORS = AuditSource("doors", "messages of other tools, received at a door")
 
+DOORS_FILE = WrittenFile(
+    "doors", "doors.yaml", "rules: what becomes of the requests to doors", f"{__package__}.rules.rule:DOORS_FILE"
+)
+
 FEATURE = Feature(
     name="doors",
     package=__package__,
     summary="addresses at which other tools report in their own protocols, and messages made of it",
     page="doors.md",
+    files=(DOORS_FILE,),
     tables={"doors": MIGRATIONS},
     audit_actions=(DOOR_CREATE, DOOR_DELETE),
     audit_sources=(DOORS,),

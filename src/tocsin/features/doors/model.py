@@ -151,7 +151,8 @@ class DoorMessage:
     parse_mode: str = ""
     content: Mapping[str, Any] = field(default_factory=dict)  # further fields of docs/messages.md
     note: str = ""  # for `tocsin doors last`
-    only_changes: bool = False  # a problem that is open already is not sent again
+    only_if_open: bool = False  # an `ok` is sent only if it ends an open problem
+    only_changes: bool = False  # that, and a problem that is open already is not sent again
     expires_at: float | None = None  # when the problem counts as resolved without a further request
 
     @property

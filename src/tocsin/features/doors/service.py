@@ -1,6 +1,6 @@
 """Doors as people see and change them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from tocsin.core.audit.actions import AuditAction
@@ -26,6 +26,8 @@ from tocsin.features.doors.model import (
     InvalidDoorError,
 )
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
+from tocsin.features.doors.rules.checking import RuleWarning, check_rules
+from tocsin.features.doors.rules.file import FILE_NAME, RulesFile, preset_names
 from tocsin.features.doors.store import KEPT, DoorStore
 
 _NAME = Field("name", TextType(pattern=NAME_PATTERN, rule=NAME_RULE), required=True, doc="Name of the door")
@@ -45,6 +47,7 @@ class Doors:
     def __init__(self, context: FeatureContext) -> None:
         self.context = context
         self.store = DoorStore(context.database)
+        self.rules = RulesFile(context.data_dir / FILE_NAME)
         self.at_the_door: Any = None  # the `DoorsAtTheDoor` of this process
 
     def now(self) -> float:
@@ -88,6 +91,13 @@ class Doors:
         """Return the newest requests of a door."""
         return await self.store.requests((await self.get(name_or_id)).id, limit)
 
+    async def rule_warnings(self) -> list[RuleWarning]:
+        """Return what is odd about the rules of `doors.yaml`."""
+        rules = self.rules.read()[0]
+        doors = {each.name: each for each in await self.all()}
+        payloads = {name: [each.payload for each in await self.requests(name)] for name in rules if name in doors}
+        return check_rules(rules, doors, payloads)
+
     async def secret_of(self, door: Door) -> str:
         """Return the secret of a door's senders; raises TocsinError if the vault cannot reveal it."""
         if not door.definition.secret_name:
@@ -127,9 +137,14 @@ class Doors:
         values["severity"] = DoorSeverity(values.get("severity") or DoorSeverity.INFO)
         values["sources"] = tuple(values.get("sources") or ())
         definition = DoorDefinition(**values)
-        for field, check in (("protocol", self._check_protocol), ("profile", self._check_profile)):
+        checks: dict[str, Callable[[], None]] = {
+            "protocol": lambda: _known("protocol", definition.protocol or DEFAULT_PROTOCOL, PROTOCOLS),
+            "preset": lambda: _known("preset", definition.preset, ("", *preset_names())),
+            "profile": lambda: self._check_profile(str(name), definition),
+        }
+        for field, check in checks.items():
             try:
-                check(definition)
+                check()
             except TocsinError as error:
                 issues.add(JsonIssue((field,), WRONG_VALUE, error.sentence()))
         if issues.count:
@@ -138,19 +153,17 @@ class Doors:
             raise InvalidDoorError(said, hint=hint, issues=issues.shown, count=issues.count)
         return definition
 
-    def _check_protocol(self, definition: DoorDefinition) -> None:
-        _known("protocol", definition.protocol or DEFAULT_PROTOCOL, PROTOCOLS)
-
-    def _check_profile(self, definition: DoorDefinition) -> None:
-        if not definition.profile:
-            raise InvalidDoorError("a door needs a profile", hint="`tocsin profiles` lists them")
-        self.context.messenger.check_profile(definition.profile)
+    def _check_profile(self, name: str, definition: DoorDefinition) -> None:
+        if definition.profile:
+            self.context.messenger.check_profile(definition.profile)
+        elif not any(placed.rule.profile for placed in self.rules.of(name, definition.preset)):
+            raise InvalidDoorError("a door needs a profile, unless a rule names one")
 
     def _record(self, action: AuditAction, door: Door, actor: DoorActor) -> None:
         self.context.audit.record(action, door.name, source=actor.source, metadata={"door": door.name})
 
 
-def _known(kind: str, name: str, known: Mapping[str, Any]) -> None:
+def _known(kind: str, name: str, known: Collection[str]) -> None:
     if name not in known:
-        names = f"{kind}s: {', '.join(sorted(known))}"
+        names = f"{kind}s: {', '.join(sorted(filter(None, known)))}"
         raise InvalidDoorError(f"unknown {kind} {name[:60]!r}", hint=names + suggestion(name, known))

@@ -18,6 +18,7 @@ def configure_doors(parser: argparse.ArgumentParser) -> None:
             "show": "show one door; its address is not shown again",
             "add": "add a door and print its address, with what to paste where",
             "remove": "remove a door; its address is refused at once",
+            "check": "check the rules in doors.yaml",
             "last": "show the newest requests of a door, and what became of them",
         },
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from tocsin.features.doors.model import DoorAddress, DoorSeverity
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
+from tocsin.features.doors.rules.file import preset_names
 from tocsin.features.doors.service import DoorActor, Doors
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
@@ -25,8 +26,9 @@ def configure_changes(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     )
     add = commands["add"].add_argument
     add("name", help="new name: lower-case letters, digits, _ and -")
-    add("--profile", metavar="PROFILE", required=True, help="profile to which its messages go")
+    add("--profile", metavar="PROFILE", help="profile to which its messages go, unless a rule names another one")
     add("--protocol", choices=sorted(PROTOCOLS), help="how its senders speak (default: webhook)")
+    add("--preset", metavar="PRODUCT", help=f"rules for a product: {', '.join(preset_names())}")
     add(
         "--secret",
         nargs="?",
@@ -50,7 +52,8 @@ def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         arguments.parser.error("a secret on the command line can be read by others: use --secret alone, or --secret -")
     fields: dict[str, Any] = {
         "protocol": arguments.protocol,
-        "profile": readable(arguments.profile),
+        "preset": arguments.preset,
+        "profile": None if arguments.profile is None else readable(arguments.profile),
         "severity": arguments.severity,
         "rate": arguments.rate,
         "secret_name": arguments.secret_vault,

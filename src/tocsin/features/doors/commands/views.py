@@ -3,10 +3,14 @@
 import argparse
 from collections.abc import Mapping, Sequence
 
+from tocsin.core.errors import ConfigError
+from tocsin.core.reading.yaml_node import YamlError
 from tocsin.core.records.table import field_rows, short_time
+from tocsin.core.text.strings import number_of
 from tocsin.features.doors.model import DoorRecord, DoorRequestRecord, as_record
+from tocsin.features.doors.rules.checking import RuleWarning
 from tocsin.features.doors.service import Doors
-from tocsin.terminal.output import DONE, Console
+from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import readable
 
@@ -19,6 +23,8 @@ def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     commands["list"].set_defaults(run=_list)
     commands["show"].epilog = "example: tocsin doors show alerts"
     commands["show"].set_defaults(run=_show)
+    commands["check"].epilog = "example: tocsin doors check"
+    commands["check"].set_defaults(run=_check)
     commands["last"].epilog = "example: tocsin doors last alerts"
     commands["last"].set_defaults(run=_last)
     for name in ("show", "last"):
@@ -55,6 +61,26 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         out.document(record)
     else:
         out.table(("field", "value"), field_rows(record, set()))
+    return DONE
+
+
+def _check(_arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(doors: Doors) -> tuple[ConfigError | None, list[RuleWarning], int]:
+        rules, problem = doors.rules.read()
+        return problem, await doors.rule_warnings(), sum(map(len, rules.values()))
+
+    problem, warnings, count = program.run(work)
+    if out.as_json:
+        issues = [issue.as_dict() for issue in problem.problems] if isinstance(problem, YamlError) else []
+        error = None if problem is None else str(problem)
+        out.document({"valid": problem is None, "error": error, "errors": issues, "warnings": warnings})
+        return DONE if problem is None else FAILED
+    for warning in warnings:
+        out.line(f"warning: {warning.place}, door {warning.door}: {warning.detail}")
+    if problem is not None:
+        out.error(str(problem), "the last valid version remains in force")
+        return FAILED
+    out.line(f"{number_of(count, 'rule')}, no errors")
     return DONE
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ipaddress import ip_address, ip_network
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.redaction import MASK
 from tocsin.core.time.ratelimit import RateLimiter
 from tocsin.features.doors.model import Door, DoorMessage, DoorRequest, RequestState
 from tocsin.features.doors.protocols.protocol import (
@@ -184,4 +185,7 @@ def _without_secrets(request: DoorRequest, token: str) -> DoorRequest:
             if name not in SECRET_HEADERS and (not token or token not in value)
         }
 
-    return replace(request, path=without(request.path), query=without(request.query), headers=without(request.headers))
+    body = request.body.replace(token.encode(), MASK.encode()) if token else request.body
+    return replace(
+        request, path=without(request.path), query=without(request.query), headers=without(request.headers), body=body
+    )

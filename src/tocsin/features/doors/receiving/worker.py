@@ -110,7 +110,8 @@ class DoorWorker:
         """Return the messages of a request; one that cannot be read must not hold up the others."""
         try:
             read = PROTOCOLS[stored.door.definition.protocol].read(stored.request)
-            rendered = [render(stored.door, stored.request, each) for each in read[:MAX_MESSAGES]]
+            rules = self._doors.rules.of(stored.door.name, stored.door.definition.preset)
+            rendered = [render(stored.door, stored.request, each, rules) for each in read[:MAX_MESSAGES]]
         except Exception as error:  # a bug of ours: the request is sent as it came
             log.exception("a request to a door could not be read", extra={"door": stored.door.name})
             text = truncate(stored.request.body.decode("utf-8", "replace"), 4_000)
@@ -137,7 +138,7 @@ class DoorWorker:
                 place = (door.id, message.key)
                 before = problems.get(place, DoorProblem())
                 is_end = message.severity is DoorSeverity.OK
-                if not before.is_open and is_end and message.only_changes:
+                if not before.is_open and is_end and (message.only_if_open or message.only_changes):
                     work.notes.append("it ends no problem that is open")
                     continue
                 episode = before.episode + (not before.is_open)

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tocsin.core.text.strings import truncate
-from tocsin.features.doors.model import DoorMessage, DoorSeverity
+from tocsin.features.doors.model import DoorMessage
+from tocsin.features.doors.severity import severity_of
 
 MAX_TEXT = 4_000
 _TITLE = ("title", "subject", "summary", "name")
@@ -13,21 +14,6 @@ _TEXT = ("message", "body", "text", "description", "msg", "content")
 _SEVERITY = ("severity", "level", "priority", "status")
 _LINK = ("url", "link")
 _KEY = ("id", "key", "fingerprint")
-_WORDS = {
-    DoorSeverity.OK: "ok success succeeded successful resolved recovered recovery up clear cleared normal passed good",
-    DoorSeverity.INFO: "info information informational notice debug none low min default",
-    DoorSeverity.WARNING: "warning warn average medium moderate degraded unstable high_priority",
-    DoorSeverity.CRITICAL: (
-        "critical crit error err failure failed fail fatal high disaster emergency alert alerting firing problem down "
-        "danger urgent max page"
-    ),
-}
-_SEVERITIES = {word: severity for severity, words in _WORDS.items() for word in words.split()}
-
-
-def severity_of(value: Any) -> DoorSeverity | None:
-    """Return the severity that a word of any product means; `None` for an unknown one."""
-    return _SEVERITIES.get(value.strip().lower()) if isinstance(value, str) else None
 
 
 def generic_message(payload: Any) -> DoorMessage:
@@ -39,7 +25,8 @@ def generic_message(payload: Any) -> DoorMessage:
     title, text = _first_text(payload, _TITLE), _first_text(payload, _TEXT)
     severity = next((found for each in _values(payload, _SEVERITY) if (found := severity_of(each))), None)
     link = next((each for each in _values(payload, _LINK) if is_link(each)), "")
-    key = next((str(each) for each in _values(payload, _KEY) if isinstance(each, str | int) and str(each)), "")
+    # An ID without a severity names an event, not a problem: the next message must not replace it.
+    key = _key(payload) if severity else ""
     has_text = bool(text)
     if not has_text:
         text = _as_block(payload) if not title or len(payload) > 1 else ""
@@ -50,6 +37,11 @@ def generic_message(payload: Any) -> DoorMessage:
 def is_link(value: Any) -> bool:
     """Whether a value is a web address."""
     return isinstance(value, str) and value.startswith(("http://", "https://")) and not set(value) & set(" \n\r\t<>")
+
+
+def _key(payload: Mapping[str, Any]) -> str:
+    given = (payload.get(name) for name in _KEY)
+    return next((str(each) for each in given if isinstance(each, str | int) and str(each)), "")
 
 
 def _first_text(payload: Mapping[str, Any], names: Sequence[str]) -> str:

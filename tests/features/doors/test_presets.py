@@ -1,0 +1,63 @@
+"""Presets: what becomes of what products send."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tocsin.features.doors.model import Door, DoorDefinition, DoorMessage, DoorRequest
+from tocsin.features.doors.rules.file import preset_names, preset_rules
+from tocsin.features.doors.rules.rendering import RenderedMessage, render
+
+HERE = Path(__file__).parent
+PRODUCTS = yaml.safe_load((HERE / "products.yaml").read_text())
+PUBLISHED = yaml.safe_load((HERE / "published.yaml").read_text())
+PAYLOADS = Path(__file__).parents[4] / "shared" / "front-door" / "payloads"
+
+
+def rendered(preset: str, payload: Any, headers: dict[str, str] | None = None) -> RenderedMessage:
+    door = Door(id="1", name="door", definition=DoorDefinition(preset=preset, profile="oncall"))
+    request = DoorRequest(headers={name.lower(): value for name, value in (headers or {}).items()})
+    rules = preset_rules(preset) if preset else ()
+    return render(door, request, DoorMessage(payload=payload), rules)
+
+
+@pytest.mark.parametrize("case", PRODUCTS, ids=[case["name"] for case in PRODUCTS])
+def test_an_event_of_a_product_becomes_its_message(case: dict[str, Any]):
+    found = rendered(case.get("preset", ""), case["payload"], case.get("headers"))
+
+    if case.get("drop"):
+        assert found.drop
+        return
+    told = {name: str(getattr(found, name)) for name in ("title", "text", "severity", "key", "link", "note")}
+    wanted = {name: case.get(name, "") for name in told}
+    assert told == wanted
+
+
+@pytest.mark.skipif(not PAYLOADS.exists(), reason="the published payloads are not here")
+@pytest.mark.parametrize("case", PUBLISHED, ids=[case["file"] for case in PUBLISHED])
+def test_a_published_payload_becomes_its_message(case: dict[str, Any]):
+    payload = json.loads((PAYLOADS / case["file"]).read_text())
+    found = rendered(case["preset"], payload, case.get("headers"))
+
+    told = {name: str(getattr(found, name)) for name in ("title", "severity", "key", "link", "note")}
+    assert told == {name: case.get(name, "") for name in told}
+
+
+def test_every_preset_is_tested_and_names_its_product():
+    tested = {case.get("preset", "") for case in PRODUCTS}
+    files = {preset_rules(name) is not None and name for name in preset_names()}
+    shared = {"lidarr", "forgejo", "overseerr", "kuma"}
+
+    assert files - tested - shared == set()
+
+
+@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("payload", [None, "", "text", 1, [], {}, {"alerts": "x", "commits": {}, "event": []}])
+def test_no_payload_makes_a_preset_fail(name: str, payload: Any):
+    found = rendered(name, payload)
+
+    assert found.note == ""
+    assert found.drop or found.title or found.text
