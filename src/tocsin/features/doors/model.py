@@ -136,6 +136,7 @@ class DoorRequest:
     headers: Mapping[str, str] = field(default_factory=dict)  # by lower-case name
     client: str = ""
     body: bytes = b""
+    at: float = 0.0  # when it was received, in Unix seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

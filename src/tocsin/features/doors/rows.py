@@ -4,7 +4,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from tocsin.features.doors.model import (
 )
 
 _FIELDS = tuple(each.name for each in fields(DoorDefinition))
+_COLUMNS = frozenset({"state", "payload", "facts"})
 _FACTS = ("method", "route", "path", "query", "headers")
 
 
@@ -28,7 +29,6 @@ class StoredRequest:
 
     id: int
     door: Door
-    at: float
     request: DoorRequest
 
 
@@ -38,6 +38,7 @@ class RequestOutcome:
 
     state: RequestState
     payload: str = ""
+    facts: str = ""  # JSON of the request without its body, masked
     title: str = ""
     text: str = ""
     severity: str = ""
@@ -85,15 +86,15 @@ def _restored(text: str) -> DoorDefinition:
     return DoorDefinition(**{**found, **own})
 
 
-def insert_request(connection: sqlite3.Connection, door: Door, request: DoorRequest, now: float, status: int) -> int:
+def insert_request(connection: sqlite3.Connection, door: Door, request: DoorRequest, status: int) -> int:
     """Insert an accepted request, and return its number."""
-    facts = json.dumps({name: getattr(request, name) for name in _FACTS})
+    facts = facts_of(request)
     sql = (
         "INSERT INTO door_requests (door_id, at, client, status, state, facts, body) "
         "VALUES (?, ?, ?, ?, 'stored', ?, ?)"
     )
-    number = connection.execute(sql, [door.id, now, request.client, status, facts, request.body]).lastrowid
-    connection.execute("UPDATE doors SET requests = requests + 1, last_at = ? WHERE id = ?", [now, door.id])
+    number = connection.execute(sql, [door.id, request.at, request.client, status, facts, request.body]).lastrowid
+    connection.execute("UPDATE doors SET requests = requests + 1, last_at = ? WHERE id = ?", [request.at, door.id])
     return number or 0
 
 
@@ -109,17 +110,29 @@ def insert_refused(connection: sqlite3.Connection, door: Door, client: str, now:
 def request_of(row: sqlite3.Row, door: Door) -> StoredRequest:
     """Return a request that was not processed yet."""
     facts: Mapping[str, Any] = json.loads(row["facts"])
-    request = DoorRequest(client=row["client"], body=row["body"], **facts)
-    return StoredRequest(id=row["id"], door=door, at=row["at"], request=request)
+    request = DoorRequest(client=row["client"], body=row["body"], at=row["at"], **facts)
+    return StoredRequest(id=row["id"], door=door, request=request)
+
+
+def facts_of(request: DoorRequest) -> str:
+    """Return a request without its body as it is stored."""
+    return json.dumps({name: getattr(request, name) for name in _FACTS}, ensure_ascii=False)
+
+
+def kept_request(row: sqlite3.Row) -> DoorRequest:
+    """Return a request that was processed, with its masked payload as the body."""
+    facts: Mapping[str, Any] = json.loads(row["facts"])
+    body = zlib.decompress(row["body"])
+    request = DoorRequest(client=row["client"], body=body, at=row["at"], **facts)
+    kind = request.headers.get("content-type", "").partition("charset")[0].rstrip("; ")
+    return replace(request, headers={**request.headers, "content-type": kind} if kind else request.headers)
 
 
 def finish(connection: sqlite3.Connection, number: int, outcome: RequestOutcome) -> None:
     """Replace the body of a request by its masked form, and note what became of it."""
-    shown = {
-        each.name: getattr(outcome, each.name) for each in fields(outcome) if each.name not in {"state", "payload"}
-    }
-    values = [outcome.state, zlib.compress(outcome.payload.encode()), json.dumps(shown), number]
-    connection.execute("UPDATE door_requests SET state = ?, facts = '', body = ?, outcome = ? WHERE id = ?", values)
+    shown = {each.name: getattr(outcome, each.name) for each in fields(outcome) if each.name not in _COLUMNS}
+    values = [outcome.state, outcome.facts, zlib.compress(outcome.payload.encode()), json.dumps(shown), number]
+    connection.execute("UPDATE door_requests SET state = ?, facts = ?, body = ?, outcome = ? WHERE id = ?", values)
 
 
 def record_of(row: sqlite3.Row) -> DoorRequestRecord:

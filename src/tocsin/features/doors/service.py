@@ -135,6 +135,8 @@ class Doors:
         read = NAMED.read(JsonValue(to_members(named), issues))
         values = {field: value for field, value in read.values.items() if field != "name" and value is not None}
         values["severity"] = DoorSeverity(values.get("severity") or DoorSeverity.INFO)
+        protocol = PROTOCOLS.get(values.get("protocol") or DEFAULT_PROTOCOL)
+        values["preset"] = values.get("preset") or (protocol.preset if protocol else "")
         values["sources"] = tuple(values.get("sources") or ())
         definition = DoorDefinition(**values)
         checks: dict[str, Callable[[], None]] = {

@@ -89,7 +89,7 @@ class DoorStore:
 
         return await self._database.write(work)
 
-    async def take(self, door: Door, request: DoorRequest, repeat: str, now: float) -> int | None:
+    async def take(self, door: Door, request: DoorRequest, repeat: str) -> int | None:
         """Store a request that is answered with 200, and return its number; `None` if the door was removed.
 
         A repeated one gets the number of the first.
@@ -104,9 +104,11 @@ class DoorStore:
                 known = "SELECT request FROM door_repeats WHERE door_id = ? AND digest = ?"
                 if row := connection.execute(known, [door.id, digest]).fetchone():
                     return int(row["request"])
-            number = rows.insert_request(connection, door, request, now, 200)
+            number = rows.insert_request(connection, door, request, 200)
             if digest:
-                connection.execute("INSERT INTO door_repeats VALUES (?, ?, ?, ?)", [door.id, digest, number, now])
+                connection.execute(
+                    "INSERT INTO door_repeats VALUES (?, ?, ?, ?)", [door.id, digest, number, request.at]
+                )
             return number
 
         return await self._database.write(work)
@@ -146,6 +148,18 @@ class DoorStore:
 
         return await self._read(work) if wanted else {}
 
+    async def expired(self, now: float, limit: int) -> dict[ProblemKey, DoorProblem]:
+        """Return open problems that count as resolved at `now`."""
+        sql = "SELECT * FROM door_problems WHERE is_open AND expires_at <= ? LIMIT ?"
+        found = await self._read(lambda c: c.execute(sql, [now, limit]).fetchall())
+        return {(row["door_id"], row["key"]): _problem(row) for row in found}
+
+    async def any_door(self, door_id: str) -> Door | None:
+        """Return a door by its ID, also a removed one."""
+        sql = "SELECT * FROM doors WHERE id = ?"
+        row = await self._read(lambda c: c.execute(sql, [door_id]).fetchone())
+        return None if row is None else rows.door_of(row)
+
     async def finish(
         self,
         outcomes: Mapping[int, RequestOutcome],
@@ -162,8 +176,8 @@ class DoorStore:
                 values = [door_id, key, each.episode, each.is_open, each.at, each.expires_at, each.message]
                 connection.execute("REPLACE INTO door_problems VALUES (?, ?, ?, ?, ?, ?, ?)", values)
             marks = ", ".join("?" * len(outcomes))
-            sql = f"SELECT DISTINCT door_id FROM door_requests WHERE id IN ({marks})"  # noqa: S608  # marks
-            for row in connection.execute(sql, list(outcomes)).fetchall():
+            touched = f"SELECT DISTINCT door_id FROM door_requests WHERE id IN ({marks})"  # noqa: S608  # marks
+            for row in connection.execute(touched, list(outcomes)).fetchall():
                 _prune_door(connection, row["door_id"])
 
         await self._database.write(work)

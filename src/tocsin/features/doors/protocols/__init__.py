@@ -6,7 +6,7 @@ a protocol. The class says:
 - `name`, `label`: the word of `tocsin doors add --protocol`, and what people read.
 - `routes`: the paths of the front door as templates, such as `/message` or `/hooks/{token}`. The first segment is one
   of `RESERVED` (`tocsin.features.front_door`), or a parameter. Protocols may share a path: the token decides.
-- `max_bytes`: the largest body.
+- `max_bytes`: the largest body; `preset`: the rules of doors for which none is chosen.
 - `mint()`: makes a token in the shape that clients check.
 - `token_of(request)`: finds the token before the body is read; with `token_in_body`, afterwards, too.
 - `url(base_url, token)`: the address to paste.
@@ -17,10 +17,11 @@ a protocol. The class says:
 - `greet(request, door)`: answers requests with a good token that are no messages, such as a GET to try an address.
 - `instructions(address)`: by product, what to paste where.
 
-`read` is pure: it gets what was stored, so it must not depend on the time or on state. It returns `DoorMessage`s, each
-with a `title` or `text`, or with a `payload` alone, of which the rules of the door, its preset or the generic form make
-a message. Rules of `doors.yaml` apply to both: set `payload` always. `content` takes the other fields of
-docs/messages.md, such as `actions` or `silent`. Addresses that a caller names are links: nothing ever fetches them.
+`read` is pure: it gets what was stored, and `request.at` is the time; it must not depend on state. It returns
+`DoorMessage`s, each with a `title` or `text`, or with a `payload` alone, of which the rules of the door, its preset or
+the generic form make a message. Rules of `doors.yaml` apply to both: set `payload` always. `content` takes the other
+fields of docs/messages.md, such as `actions` or `silent`. Addresses that a caller names are links: nothing ever fetches
+them.
 
 Raise `BadRequestError` for a body that the protocol refuses. A request is answered as soon as it is stored; matching,
 rendering and the queue come after it.

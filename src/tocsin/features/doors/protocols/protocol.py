@@ -66,9 +66,8 @@ class Refusal(NamedTuple):
 class StoredReceipt(NamedTuple):
     """A request that was stored."""
 
-    request: DoorRequest
+    request: DoorRequest  # with the time in `at`
     id: int  # counts the requests of all doors
-    at: float  # Unix seconds
     messages: Sequence[DoorMessage] = ()  # what `read` returned, if it was called before
     door: str = ""  # name of the door
 
@@ -89,6 +88,7 @@ class DoorProtocol(ABC):
     max_bytes: ClassVar[int] = MIB
     checks_first: ClassVar[bool] = True
     token_in_body: ClassVar[bool] = False
+    preset: ClassVar[str] = ""  # of doors for which none is chosen
 
     def mint(self) -> str:
         """Return a new token; by default 43 characters of base64url."""

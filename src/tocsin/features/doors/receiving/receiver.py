@@ -47,6 +47,7 @@ class DoorReceiver:
             query=front.query,
             headers=front.headers,
             client=front.client,
+            at=self._doors.now(),
         )
         for protocol in protocols:
             if (found := protocol.aside(request)) is not None:
@@ -88,13 +89,12 @@ class DoorReceiver:
                 messages = await _read(protocol, request)
             except BadRequestError as error:
                 return Refusal(RefusalReason.BAD_REQUEST, str(error), error)
-        now = self._doors.now()
         kept = _without_secrets(request, token)
-        number = await self._doors.store.take(door, kept, repeat_key(request.headers), now)
+        number = await self._doors.store.take(door, kept, repeat_key(request.headers))
         if number is None:
             return protocol.refused(Refusal(RefusalReason.UNKNOWN_TOKEN, "no door has this token"))
         self._worker.wake()
-        return protocol.accepted(StoredReceipt(kept, number, now, messages, door.name))
+        return protocol.accepted(StoredReceipt(kept, number, messages, door.name))
 
     async def _find(
         self, request: DoorRequest, protocols: Sequence[DoorProtocol]
@@ -125,7 +125,7 @@ class DoorReceiver:
             secret = await self._doors.secret_of(door)
         except TocsinError:
             return Refusal(RefusalReason.UNAVAILABLE, "the secret of the door cannot be read")
-        if secret and proves(request, secret, self._doors.now()):
+        if secret and proves(request, secret, request.at):
             return None
         return Refusal(RefusalReason.WRONG_SIGNATURE, "the signature or secret is missing or wrong")
 

@@ -3,23 +3,20 @@
 import asyncio
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
-from typing import Any
 
-from tocsin.core.errors import StoreUnavailableError, TocsinError
+from tocsin.core.errors import TocsinError
 from tocsin.core.service import ServiceLoop
+from tocsin.core.text.redaction import MASK
 from tocsin.core.text.strings import number_of, truncate
-from tocsin.features.context import Notice, NoticeLevel
-from tocsin.features.doors.feature import DOORS
 from tocsin.features.doors.model import DoorRequest, DoorSeverity, RequestState
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
-from tocsin.features.doors.rows import RequestOutcome, StoredRequest
+from tocsin.features.doors.receiving.queueing import message_key, queue_message
+from tocsin.features.doors.rows import RequestOutcome, StoredRequest, facts_of
 from tocsin.features.doors.rules.rendering import RenderedMessage, render
 from tocsin.features.doors.service import Doors
 from tocsin.features.doors.store import DoorProblem, ProblemKey
-from tocsin.messaging.outbound.caller import Caller
 from tocsin.scheduling.lease import Lease
 
 log = logging.getLogger(__name__)
@@ -30,12 +27,6 @@ BATCH = 100
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 MAX_SHOWN = 64 * 1024  # characters of a payload that are kept
 MAX_MESSAGES = 256  # of one request
-_TYPES = {
-    DoorSeverity.OK: ("success", 2),
-    DoorSeverity.INFO: ("info", 3),
-    DoorSeverity.WARNING: ("warning", 4),
-    DoorSeverity.CRITICAL: ("failure", 5),
-}
 
 
 @dataclass(slots=True)
@@ -57,7 +48,7 @@ class _Sending:
     message: RenderedMessage
     key: str
     resolution: str
-    idempotency_key: str
+    once: str  # its idempotency key
 
 
 class DoorWorker:
@@ -92,7 +83,8 @@ class DoorWorker:
         while batch := _bounded(await self._doors.store.waiting(BATCH)):
             await self._process(batch)
             if not await self.lease.keep():
-                break
+                return LOOK_S
+        await self._end_expired()
         return LOOK_S
 
     async def _process(self, batch: Sequence[StoredRequest]) -> None:
@@ -132,7 +124,7 @@ class DoorWorker:
                 work.notes.append(message.note)
             if message.drop:
                 continue
-            door, at = work.stored.door, work.stored.at
+            door, at = work.stored.door, work.stored.request.at
             key, resolution = "", ""
             if message.key:
                 place = (door.id, message.key)
@@ -154,48 +146,32 @@ class DoorWorker:
         return sendings
 
     async def _queue(self, sending: _Sending) -> None:
-        work, message = sending.work, sending.message
-        door = work.stored.door
-        caller = Caller(DOORS.name, {"door": door.name})
-        try:
-            queued = await self._context.messenger.notify_by_queue(
-                message.profile,
-                message.text or message.title,
-                caller,
-                key=sending.idempotency_key,
-                parse_mode=message.parse_mode,
-                content=_content(message, sending.key),
-                resolution=sending.resolution,
-            )
-        except StoreUnavailableError:
-            raise
-        except TocsinError as error:
-            work.notes.append(error.sentence())
-            await self._complain(sending, error.sentence())
-            return
-        for result in queued.results:
-            if result.ok and result.message.startswith("delivery="):
-                work.deliveries.append(result.message.removeprefix("delivery="))
-            else:
-                said = result.message or result.error
-                work.notes.append(f"{result.channel} {result.target}: {said}")
-        if queued.results and not queued.sent:
-            await self._complain(sending, queued.results[0].error)
-        else:
-            work.state = RequestState.SENT
+        work = sending.work
+        context, door = self._context, work.stored.door
+        queued = await queue_message(context, door, sending.message, sending.once, sending.key, sending.resolution)
+        work.deliveries += queued.deliveries
+        work.notes += queued.notes
+        if work.state is not RequestState.FAILED:
+            work.state = queued.state
 
-    async def _complain(self, sending: _Sending, reason: str) -> None:
-        """Show a message that no target took to the operator, who would miss it otherwise."""
-        work, message = sending.work, sending.message
-        work.state = RequestState.FAILED
-        door = work.stored.door.name
-        log.warning("a message of a door was refused", extra={"door": door, "reason": reason})
-        body = f"{message.title}\n\n{message.text}".strip() + f"\n\n{reason}"
-        title = f"A message of the door {door} cannot be delivered"
-        notice = Notice(
-            title, body, NoticeLevel.ERROR, "messaging", door, f"#/doors/{door}", sending.idempotency_key, once=True
-        )
-        await self._context.abilities.notices.notify(notice)
+    async def _end_expired(self) -> None:
+        """Resolve problems whose sender has said until when they last, and has not repeated them since."""
+        now = self._context.clock.now()
+        found = await self._doors.store.expired(now, BATCH)
+        ended = {}
+        for (door_id, key), problem in found.items():
+            door = await self._doors.store.any_door(door_id)
+            ended[(door_id, key)] = problem._replace(is_open=False, at=now, expires_at=None, message="")
+            if door is None or door.removed_at is not None or not problem.message:
+                continue
+            title, text, profile, link = json.loads(problem.message)
+            message = RenderedMessage(
+                title=f"Resolved: {title}", text=text, severity=DoorSeverity.OK, profile=profile, link=link
+            )
+            shown = message_key(door_id, key, problem.episode)
+            await queue_message(self._context, door, message, f"{shown}-expired", shown, "edit")
+        if ended:
+            await self._doors.store.finish({}, ended, self.lease.confirm)
 
     def _outcome(self, work: _OpenRequest) -> RequestOutcome:
         first = work.messages[0] if work.messages else RenderedMessage()
@@ -206,7 +182,8 @@ class DoorWorker:
         payload = truncate(redact(_spelled(work.stored.request)), MAX_SHOWN)
         return RequestOutcome(
             state=work.state,
-            payload=payload.replace(secret, "[secret]") if secret else payload,
+            payload=payload.replace(secret, MASK) if secret else payload,
+            facts=redact(facts_of(work.stored.request)),
             title=redact(first.title),
             text=redact(truncate(first.text, 4_000)),
             severity=str(first.severity),
@@ -218,11 +195,6 @@ class DoorWorker:
         )
 
 
-def message_key(door_id: str, key: str, episode: int) -> str:
-    """Return the key of the message of a problem: another one each time that the problem begins."""
-    return f"door-{sha256(f'{door_id} {key} {episode}'.encode()).hexdigest()[:40]}"
-
-
 def _bounded(batch: Sequence[StoredRequest]) -> Sequence[StoredRequest]:
     """Return the first requests of a batch whose bodies fit into memory together."""
     size = 0
@@ -231,12 +203,6 @@ def _bounded(batch: Sequence[StoredRequest]) -> Sequence[StoredRequest]:
         if size > MAX_BATCH_BYTES and n:
             return batch[:n]
     return batch
-
-
-def _content(message: RenderedMessage, key: str) -> Mapping[str, Any]:
-    type_, priority = _TYPES[message.severity]
-    own = {"type": type_, "priority": priority, "title": message.title, "click": message.link, "key": key}
-    return {**{name: value for name, value in own.items() if value}, **message.content}
 
 
 def _spelled(request: DoorRequest) -> str:
