@@ -9,7 +9,7 @@ from tests.cli.test_feature_plugins import install, with_site
 from tests.facts import mentions
 
 KINDS = [
-    "assistant_skill", "browser_profiles", "cron_job", "heartbeats", "profiles", "rotation_policies", "skill",
+    "assistant_skill", "browser_profiles", "cron_job", "doors", "heartbeats", "profiles", "rotation_policies", "skill",
     "ssh_hosts", "triggers", "watchers", "workflow",
 ]  # fmt: skip
 FEATURE = """

@@ -7,6 +7,11 @@ from tocsin.features.doors.schema import MIGRATIONS
 _DOOR = AuditField("door", "name of the door")
 
 DOOR_CREATE = AuditAction("door.create", "A door was added.", (_DOOR,))
+DOOR_ROTATE = AuditAction(
+    "door.rotate", "The address of a door was replaced.", (_DOOR,), (), "The address is not recorded."
+)
+DOOR_RULE = AuditAction("door.rule", "A rule was added to doors.yaml.", (_DOOR,))
+DOOR_TEST = AuditAction("door.test", "A test message was sent for a door.", (_DOOR,))
 DOOR_DELETE = AuditAction("door.delete", "A door was removed.", (_DOOR,))
 
 DOORS = AuditSource("doors", "messages of other tools, received at a door")
@@ -22,7 +27,7 @@ FEATURE = Feature(
     page="doors.md",
     files=(DOORS_FILE,),
     tables={"doors": MIGRATIONS},
-    audit_actions=(DOOR_CREATE, DOOR_DELETE),
+    audit_actions=(DOOR_CREATE, DOOR_ROTATE, DOOR_RULE, DOOR_TEST, DOOR_DELETE),
     audit_sources=(DOORS,),
     commands=(FeatureCommand("doors", "receive what other tools send: add an address, list, remove"),),
     subsystems=(Subsystem("doors", "Doors", 155, "doors", optional=True),),

@@ -189,6 +189,38 @@ class DoorAddress:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DoorPreview:
+    """What a request would become by the rules as they are now."""
+
+    title: TextOrNull
+    text: TextOrNull
+    severity: TextOrNull
+    key: TextOrNull
+    link: TextOrNull
+    profile: TextOrNull
+    rule: Annotated[TextOrNull, "The rule that made it; null: the protocol, or the generic form."]
+    drop: Annotated[bool, "Whether a rule drops it."]
+    note: TextOrNull
+
+
+@dataclass(frozen=True, slots=True)
+class DoorSentTest:
+    """A test message that was queued."""
+
+    profile: str
+    deliveries: Annotated[Sequence[str], "IDs of the queued messages."]
+    note: TextOrNull
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRule:
+    """A rule for requests such as one that was received."""
+
+    rule: Annotated[str, "An entry of `doors.yaml`; its comments list what its texts may name."]
+    written: Annotated[bool, "Whether it was added to `doors.yaml`."]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DoorRequestRecord:
     """A request to a door, and what became of it."""
 

@@ -12,7 +12,7 @@ from tocsin.core.reading.fields import Field, RecordType, TextType
 from tocsin.core.reading.json_value import JsonIssue, JsonIssues, JsonValue, to_members
 from tocsin.core.reading.value import WRONG_VALUE, suggestion
 from tocsin.features.context import FeatureContext
-from tocsin.features.doors.feature import DOOR_CREATE, DOOR_DELETE
+from tocsin.features.doors.feature import DOOR_CREATE, DOOR_DELETE, DOOR_ROTATE
 from tocsin.features.doors.model import (
     DEFAULT_PROTOCOL,
     DEFINITION,
@@ -28,7 +28,7 @@ from tocsin.features.doors.model import (
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
 from tocsin.features.doors.rules.checking import RuleWarning, check_rules
 from tocsin.features.doors.rules.file import FILE_NAME, RulesFile, preset_names
-from tocsin.features.doors.store import KEPT, DoorStore
+from tocsin.features.doors.store import KEPT, DoorStore, hash_of
 
 _NAME = Field("name", TextType(pattern=NAME_PATTERN, rule=NAME_RULE), required=True, doc="Name of the door")
 NAMED = RecordType((_NAME, *DEFINITION.fields))
@@ -78,18 +78,30 @@ class Doors:
         door = Door(id=new_id(), name=name, definition=definition, secret=secret, created_at=now, updated_at=now)
         token = PROTOCOLS[definition.protocol].mint()
         await self.store.insert(door, token)
-        self._record(DOOR_CREATE, door, actor)
+        self.record(DOOR_CREATE, door, actor)
+        return self._address(door, token)
+
+    async def rotate(self, name_or_id: str, actor: DoorActor) -> DoorAddress:
+        """Replace the address of a door: the former one is refused from now on."""
+        before = await self.get(name_or_id)
+        token = PROTOCOLS[before.definition.protocol].mint()
+        door = await self.store.change(before.id, "token_hash = ?, updated_at = ?", hash_of(token), self.now())
+        self.record(DOOR_ROTATE, door, actor)
         return self._address(door, token)
 
     async def remove(self, name_or_id: str, actor: DoorActor) -> Door:
         """Remove a door: its address is refused from now on; what it accepted is still sent."""
         removed = await self.store.change(name_or_id, "removed_at = ?, secret = ''", self.now())
-        self._record(DOOR_DELETE, removed, actor)
+        self.record(DOOR_DELETE, removed, actor)
         return removed
 
     async def requests(self, name_or_id: str, limit: int = KEPT) -> list[DoorRequestRecord]:
         """Return the newest requests of a door."""
         return await self.store.requests((await self.get(name_or_id)).id, limit)
+
+    async def waiting(self) -> int:
+        """Return how many requests are not processed yet."""
+        return await self.store.count_waiting() if self.context.database.exists() else 0
 
     async def rule_warnings(self) -> list[RuleWarning]:
         """Return what is odd about the rules of `doors.yaml`."""
@@ -161,7 +173,8 @@ class Doors:
         elif not any(placed.rule.profile for placed in self.rules.of(name, definition.preset)):
             raise InvalidDoorError("a door needs a profile, unless a rule names one")
 
-    def _record(self, action: AuditAction, door: Door, actor: DoorActor) -> None:
+    def record(self, action: AuditAction, door: Door, actor: DoorActor) -> None:
+        """Write the audit entry of a change."""
         self.context.audit.record(action, door.name, source=actor.source, metadata={"door": door.name})
 
 

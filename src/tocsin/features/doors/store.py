@@ -137,6 +137,11 @@ class DoorStore:
 
         return await self._read(work)
 
+    async def count_waiting(self) -> int:
+        """Return how many requests are not processed yet."""
+        sql = "SELECT COUNT(*) FROM door_requests WHERE state = 'stored'"
+        return await self._read(lambda c: int(c.execute(sql).fetchone()[0]))
+
     async def problems(self, keys: Iterable[ProblemKey]) -> dict[ProblemKey, DoorProblem]:
         """Return what is known about keys."""
         sql = "SELECT * FROM door_problems WHERE door_id = ? AND key = ?"
@@ -186,6 +191,15 @@ class DoorStore:
         """Return the newest requests of a door."""
         sql = "SELECT * FROM door_requests WHERE door_id = ? ORDER BY id DESC LIMIT ?"
         return await self._read(lambda c: [rows.record_of(row) for row in c.execute(sql, [door_id, limit])])
+
+    async def request(self, door_id: str, number: int | None) -> DoorRequest | None:
+        """Return a request that was processed, by default the newest with a payload; `None` if it is not kept."""
+        sql = (
+            "SELECT * FROM door_requests WHERE door_id = :door AND state NOT IN ('stored', 'refused') AND facts <> '' "
+            "AND (:number IS NULL OR id = :number) ORDER BY id DESC LIMIT 1"
+        )
+        row = await self._read(lambda c: c.execute(sql, {"door": door_id, "number": number}).fetchone())
+        return None if row is None else rows.kept_request(row)
 
     async def prune(self, now: float) -> None:
         """Delete old requests, and removed doors without one."""

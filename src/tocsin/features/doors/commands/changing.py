@@ -41,6 +41,9 @@ def configure_changes(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     add("--severity", choices=list(map(str, DoorSeverity)), help="of messages that name none (default: info)")
     add("--rate", type=whole_number(1, 1_000_000), metavar="N", help="requests per minute (default: 600)")
     commands["add"].set_defaults(run=_add)
+    commands["rotate"].epilog = "example: tocsin doors rotate alerts"
+    commands["rotate"].add_argument("door", help="name or ID; `tocsin doors list` shows them")
+    commands["rotate"].set_defaults(run=_rotate)
     commands["remove"].epilog = "example: tocsin doors remove alerts --yes"
     commands["remove"].add_argument("door", help="name or ID; `tocsin doors list` shows them")
     commands["remove"].add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
@@ -69,6 +72,15 @@ def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
     address, is_local = program.run(work, writes=True)
     out.effect_done("the door was added")
+    return show_address(out, address, is_local=is_local)
+
+
+def _rotate(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(doors: Doors) -> tuple[DoorAddress, bool]:
+        return await doors.rotate(readable(arguments.door), CALLER), doors.is_local_only()
+
+    address, is_local = program.run(work, writes=True)
+    out.effect_done("the address was replaced")
     return show_address(out, address, is_local=is_local)
 
 

@@ -94,13 +94,14 @@ def _last(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     elif found:
         for each in found[::-1]:
             _print(out, each)
+        out.note(f"`tocsin doors rule {readable(arguments.door)} --write` makes a rule from the newest.")
     else:
         out.note("no requests within the last 7 days")
     return DONE
 
 
 def _print(out: Console, request: DoorRequestRecord) -> None:
-    out.line(f"{short_time(request.at, 19)}  {request.state}  {request.status}  from {request.client}")
+    out.line(f"{request.id}  {short_time(request.at, 19)}  {request.state}  {request.status}  from {request.client}")
     facts = {
         "note": request.note,
         "title": request.title,

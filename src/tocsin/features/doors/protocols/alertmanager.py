@@ -140,7 +140,7 @@ def _message(alert: Mapping[str, Any], now: float) -> DoorMessage:
 
 
 def _time(text: Any) -> float | None:
-    """Return a time of RFC 3339 as Unix seconds; `None` for the zero time, and for what is not a time."""
+    """Return a time of RFC 3339 as Unix seconds; `None` for the zero time and for other texts."""
     if not isinstance(text, str) or text.startswith("0001-"):
         return None
     try:

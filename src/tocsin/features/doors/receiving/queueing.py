@@ -22,7 +22,7 @@ _TYPES = {
 }
 
 
-class QueuedMessage(NamedTuple):
+class QueueOutcome(NamedTuple):
     """What became of a message."""
 
     state: RequestState  # SENT or FAILED
@@ -37,7 +37,7 @@ def message_key(door_id: str, key: str, episode: int) -> str:
 
 async def queue_message(
     context: FeatureContext, door: Door, message: RenderedMessage, once: str, key: str = "", resolution: str = ""
-) -> QueuedMessage:
+) -> QueueOutcome:
     """Queue a message for its profile, once per `once`; raises StoreUnavailableError.
 
     `key` names the message that it edits, `resolution` as in `ProfileEntry.adapt`.
@@ -56,7 +56,7 @@ async def queue_message(
         raise
     except TocsinError as error:
         await _complain(context, door, message, once, error.sentence())
-        return QueuedMessage(RequestState.FAILED, (), (error.sentence(),))
+        return QueueOutcome(RequestState.FAILED, (), (error.sentence(),))
     begin = "delivery="
     good = [each for each in queued.results if each.ok and each.message.startswith(begin)]
     notes = [
@@ -65,8 +65,8 @@ async def queue_message(
     deliveries = tuple(each.message.removeprefix(begin) for each in good)
     if queued.results and not queued.sent:
         await _complain(context, door, message, once, queued.results[0].error)
-        return QueuedMessage(RequestState.FAILED, deliveries, tuple(notes))
-    return QueuedMessage(RequestState.SENT, deliveries, tuple(notes))
+        return QueueOutcome(RequestState.FAILED, deliveries, tuple(notes))
+    return QueueOutcome(RequestState.SENT, deliveries, tuple(notes))
 
 
 def _content(message: RenderedMessage, key: str) -> Mapping[str, Any]:

@@ -31,18 +31,21 @@ class RulesFile:
     """`doors.yaml`, read again when it changes; a broken edit leaves the last valid rules in force."""
 
     def __init__(self, path: Path) -> None:
-        self._file: WatchedFile[Mapping[str, Sequence[PlacedRule]]] = WatchedFile(
-            path, lambda content: parse_yaml(content, path, _read), {}
-        )
+        self._path = path
+        self._file: WatchedFile[Mapping[str, Sequence[PlacedRule]]] = WatchedFile(path, self.parse, {})
 
     @property
     def path(self) -> Path:
         """Where the file is."""
-        return self._file.path
+        return self._path
 
     def read(self) -> tuple[Mapping[str, Sequence[PlacedRule]], ConfigError | None]:
         """Return the rules in force by door, and why the present file is not in force."""
         return self._file.read()
+
+    def parse(self, content: bytes) -> Mapping[str, Sequence[PlacedRule]]:
+        """Return the rules of a text by door; raises ConfigError."""
+        return parse_yaml(content, self.path, _read)
 
     def of(self, door: str, preset: str) -> list[PlacedRule]:
         """Return the rules of a door in the order in which they are tried: its own, then those of its preset."""

@@ -9,11 +9,11 @@ from tocsin.features.doors.model import DoorMessage
 from tocsin.features.doors.severity import severity_of
 
 MAX_TEXT = 4_000
-_TITLE = ("title", "subject", "summary", "name")
-_TEXT = ("message", "body", "text", "description", "msg", "content")
-_SEVERITY = ("severity", "level", "priority", "status")
-_LINK = ("url", "link")
-_KEY = ("id", "key", "fingerprint")
+TITLE = ("title", "subject", "summary", "name")
+TEXT = ("message", "body", "text", "description", "msg", "content")
+SEVERITY = ("severity", "level", "priority", "status")
+LINK = ("url", "link")
+KEY = ("id", "key", "fingerprint")
 
 
 def generic_message(payload: Any) -> DoorMessage:
@@ -22,9 +22,9 @@ def generic_message(payload: Any) -> DoorMessage:
         return DoorMessage(text=payload.strip() or "(empty)")
     if not isinstance(payload, dict):
         return DoorMessage(title="Webhook", text=_as_block(payload))
-    title, text = _first_text(payload, _TITLE), _first_text(payload, _TEXT)
-    severity = next((found for each in _values(payload, _SEVERITY) if (found := severity_of(each))), None)
-    link = next((each for each in _values(payload, _LINK) if is_link(each)), "")
+    title, text = _first_text(payload, TITLE), _first_text(payload, TEXT)
+    severity = next((found for each in _values(payload, SEVERITY) if (found := severity_of(each))), None)
+    link = next((each for each in _values(payload, LINK) if is_link(each)), "")
     # An ID without a severity names an event, not a problem: the next message must not replace it.
     key = _key(payload) if severity else ""
     has_text = bool(text)
@@ -40,7 +40,7 @@ def is_link(value: Any) -> bool:
 
 
 def _key(payload: Mapping[str, Any]) -> str:
-    given = (payload.get(name) for name in _KEY)
+    given = (payload.get(name) for name in KEY)
     return next((str(each) for each in given if isinstance(each, str | int) and str(each)), "")
 
 

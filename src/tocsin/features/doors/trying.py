@@ -1,0 +1,87 @@
+"""Doors tried out: test messages, previews by the present rules, and rules made from requests."""
+
+from dataclasses import replace
+
+from tocsin.core.ids import new_id
+from tocsin.core.text.strings import truncate
+from tocsin.features.doors.feature import DOOR_RULE, DOOR_TEST
+from tocsin.features.doors.model import (
+    Door,
+    DoorPreview,
+    DoorRequest,
+    DoorSentTest,
+    DoorSeverity,
+    UnknownDoorError,
+    WrittenRule,
+)
+from tocsin.features.doors.protocols.catalogue import PROTOCOLS
+from tocsin.features.doors.receiving.queueing import queue_message
+from tocsin.features.doors.rules.making import made_rule, write_rule
+from tocsin.features.doors.rules.rendering import RenderedMessage, render
+from tocsin.features.doors.service import DoorActor, Doors
+
+MAX_TEXT = 4_000
+
+
+async def send_test(doors: Doors, name_or_id: str, actor: DoorActor) -> DoorSentTest:
+    """Queue a test message to the profile of a door; raises TocsinError if no target takes it."""
+    door = await doors.get(name_or_id)
+    profile = door.definition.profile
+    if not profile:
+        raise UnknownDoorError(f"the door {door.name} has no profile", hint="its rules choose one for each request")
+    doors.context.messenger.check_profile(profile)
+    message = RenderedMessage(
+        title=f"Test of the door {door.name}",
+        text=f"What arrives at this door is sent to the profile {profile}.",
+        severity=DoorSeverity.INFO,
+        profile=profile,
+    )
+    queued = await queue_message(doors.context, door, message, f"door-test-{new_id()}")
+    doors.record(DOOR_TEST, door, actor)
+    return DoorSentTest(profile, queued.deliveries, "; ".join(queued.notes))
+
+
+async def preview(doors: Doors, name_or_id: str, payload: str | None, number: int | None = None) -> list[DoorPreview]:
+    """Return what a payload, or a kept request, would become by the rules as they are now; raises UnknownDoorError."""
+    door = await doors.get(name_or_id)
+    kept = DoorRequest() if payload is not None else await _kept(doors, door, number)
+    request = kept if payload is None else replace(kept, body=payload.encode(), at=doors.now())
+    rules = doors.rules.of(door.name, door.definition.preset)
+    read = PROTOCOLS[door.definition.protocol].read(request)
+    return [_shown(render(door, request, each, rules)) for each in read[:10]]
+
+
+async def make_rule(
+    doors: Doors, name_or_id: str, number: int | None, actor: DoorActor, *, write: bool = False
+) -> WrittenRule:
+    """Return a rule made from a kept request, by default the newest; with `write`, add it to `doors.yaml`."""
+    door = await doors.get(name_or_id)
+    request = await _kept(doors, door, number)
+    read = PROTOCOLS[door.definition.protocol].read(request)
+    rule = made_rule(read[0].payload if read else None, request)
+    if write:
+        write_rule(doors.rules, door.name, rule)
+        doors.record(DOOR_RULE, door, actor)
+    return WrittenRule(rule, write)
+
+
+async def _kept(doors: Doors, door: Door, number: int | None) -> DoorRequest:
+    found = await doors.store.request(door.id, number)
+    if found is None:
+        which = "request with a payload" if number is None else f"request {number}"
+        raise UnknownDoorError(f"no {which} of {door.name} is kept", hint="`tocsin doors last` shows those that are")
+    return found
+
+
+def _shown(message: RenderedMessage) -> DoorPreview:
+    return DoorPreview(
+        message.title,
+        truncate(message.text, MAX_TEXT),
+        str(message.severity),
+        message.key,
+        message.link,
+        message.profile,
+        message.rule,
+        message.drop,
+        message.note,
+    )
