@@ -5,7 +5,9 @@ import subprocess
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any, ClassVar
 
 import pytest
 from tests.cli.conftest import Cli, end, wait_until_it_listens
@@ -14,6 +16,7 @@ from tests.ports import free_port
 from tests.waiting import PATIENCE_S, until
 
 from tocsin_standins import StandinCluster
+from tocsin_standins.chatmodel.server import MODEL
 from tocsin_standins.faults import Fault
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -181,6 +184,73 @@ def test_a_run_of_a_workflow_continues_the_trace_and_its_commands_are_given_it(t
     assert run.failed
     assert run.attributes["tocsin.outcome"] == "failed"
     assert collector.named("settle run")
+
+
+class Called(BaseHTTPRequestHandler):
+    """A service that notes the headers of its callers."""
+
+    seen: ClassVar[list[dict[str, str]]] = []
+
+    def do_GET(self) -> None:
+        self.seen.append({name.lower(): value for name, value in self.headers.items()})
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("own", ["", "00-11111111111111111111111111111111-2222222222222222-00"])
+def test_an_http_step_passes_the_trace_on_unless_it_has_a_header_of_its_own(
+    traced: Cli, collector: Collector, own: str
+):
+    folder = traced.data_dir / "workflows"
+    folder.mkdir(mode=0o700, parents=True)
+    headers = f", headers: {{Traceparent: {own}}}" if own else ""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Called) as server:
+        Thread(target=server.serve_forever).start()
+        step = f"{{name: call, type: http, url: 'http://127.0.0.1:{server.server_port}/'{headers}}}"
+        (folder / "w.yaml").write_text(f"name: w\nsteps:\n  - {step}\n")
+        (folder / "w.yaml").chmod(0o600)
+        env = {"TRACEPARENT": TRACEPARENT, "HTTP_ALLOW_PRIVATE": "true"}
+        done = traced.process("workflows", "run", "w", env=env)
+        server.shutdown()
+    assert done.code == 0, done.err
+    call, [step] = collector.wait_for("call URL"), collector.named("step", step="call")
+    assert (call.trace_id, call.parent, call.attributes["http.response.status_code"]) == (TRACE, step.span_id, 200)
+    assert Called.seen[-1]["traceparent"] == (own or f"00-{TRACE}-{call.span_id}-01")
+
+
+def test_a_question_to_a_model_is_a_span_without_its_text(traced: Cli, collector: Collector):
+    folder = traced.data_dir / "workflows"
+    folder.mkdir(mode=0o700, parents=True)
+    (folder / "w.yaml").write_text("name: w\nsteps:\n  - {name: ask, type: prompt, command: a-question-of-mine}\n")
+    (folder / "w.yaml").chmod(0o600)
+    done = traced.process("workflows", "run", "w", env={"TRACEPARENT": TRACEPARENT})
+    assert done.code == 0, done.err
+    asked, [step] = collector.wait_for("ask model", provider="openai"), collector.named("step", step="ask")
+    assert (asked.trace_id, asked.parent, asked.attributes["tocsin.model"]) == (TRACE, step.span_id, MODEL)
+    assert b"a-question-of-mine" not in collector.bodies
+
+
+@pytest.mark.parametrize(
+    ("sampler", "caller", "recorded"),
+    [
+        ("always_off", TRACEPARENT, False),
+        ("always_on", f"{TRACEPARENT[:-2]}00", True),
+        ("parentbased_always_on", f"{TRACEPARENT[:-2]}00", False),
+        ("parentbased_always_off", TRACEPARENT, True),
+        ("parentbased_always_off", "", False),
+    ],
+)
+def test_the_sampler_decides_which_traces_are_recorded(
+    traced: Cli, collector: Collector, sampler: str, caller: str, recorded: bool
+):
+    env = {"OTEL_TRACES_SAMPLER": sampler, "TRACEPARENT": caller}
+    assert traced.process("send", "teamchat", "#ops", "hi", env=env).code == 0
+    assert bool(collector.named("send message")) is recorded  # a process exports before it ends
 
 
 def test_a_confined_skill_is_given_no_variable_besides_those_of_the_sandbox(traced: Cli, collector: Collector):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tocsin.core.errors import FailureKind
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock
+from tocsin.core.tracing.spans import SpanKind, span
 from tocsin.providers.contract import Completion, ModelTool, ProviderError, Question, Turn, WorkLimits, WorkReport
 from tocsin.providers.endpoint import CallTimeouts, ModelEndpoint, refused_key_error
 from tocsin.providers.stream_relay import StreamRelay
@@ -98,7 +99,8 @@ class RemoteChat:
         """Call, and report the result to the watch."""
         model = qualified_name(self.model, self.name)
         try:
-            answer = await call()
+            with span("ask model", SpanKind.CLIENT, provider=self.name, model=self.model):
+                answer = await call()
         except ProviderError as failure:
             await self._watch.failed(model, failure)
             raise

@@ -6,7 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +18,7 @@ from tests.hostile import HOSTILE
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.ids import new_id
+from tocsin.core.tracing.spans import SpanKind, start_tracing
 from tocsin.features.ssh.client.ssh_program import SshSession
 from tocsin.features.ssh.execution import sent_command
 from tocsin.features.ssh.hooks import start_ssh
@@ -376,3 +377,51 @@ async def test_a_refused_login_tells_what_is_wrong_with_the_key(site: Site, mach
     assert why(IdentityKind.KEY, gone) == f"; the key {gone}: No such file or directory"
     locked.rename(machine.folder / "key-web")
     assert "KEY" in why(IdentityKind.VAULT, "KEY")
+
+
+class Noted:
+    """A tracer that notes what its spans say."""
+
+    traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+    def __init__(self) -> None:
+        self.spans: list[dict[str, object]] = []
+        self.noted: dict[str, object] = {}
+
+    def begin(self, name: str, kind: SpanKind, parent: str, attributes: Mapping[str, object]) -> "Noted":
+        opened = Noted()
+        opened.spans = self.spans
+        opened.noted = {"name": name, "kind": kind, **attributes}
+        self.spans.append(opened.noted)
+        return opened
+
+    def set(self, **attributes: object) -> None:
+        self.noted.update(attributes)
+
+    def fail(self, kind: str) -> None:
+        self.noted |= {"error": kind} if kind else {}
+
+    def rename(self, name: str) -> None:
+        self.noted["name"] = name
+
+    def end(self) -> None:
+        self.noted["ended"] = True
+
+
+async def test_each_host_of_a_command_is_a_span_with_what_became_of_it(
+    site: Site, machine: Machine, described: Describe
+):
+    port, _ = machine.sshd()
+    site.write(*(described(f"web{n}", port) for n in range(2)))
+    await site.trust("web0")
+    tracer = Noted()
+    start_tracing(tracer)
+    try:
+        run = await site.run("exit 3", "web0", "web1")
+    finally:
+        start_tracing(None)
+    found = sorted((each for each in tracer.spans if each["name"] == "run on host"), key=lambda each: str(each["host"]))
+    assert [(each["host"], each["run"], each["exit_code"], each["ended"]) for each in found] == [
+        (f"web{n}", run.id, 3, True) for n in range(2)
+    ]
+    assert {each["error"] for each in found} == {"failed"}

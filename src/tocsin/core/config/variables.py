@@ -386,11 +386,12 @@ OTEL_SERVICE_NAME = Variable("OTEL_SERVICE_NAME", text, "tocsin", "Name of the s
 OTEL_RESOURCE_ATTRIBUTES = Variable(
     "OTEL_RESOURCE_ATTRIBUTES", pairs, "", "Further attributes of all spans, for example `deployment.environment=test`."
 )
+_SAMPLERS = [f"{of}{name}" for of in ("", "parentbased_") for name in ("always_on", "always_off", "traceidratio")]
+OTEL_TRACES_SAMPLER = Variable(
+    "OTEL_TRACES_SAMPLER", choice(*_SAMPLERS), "parentbased_traceidratio", "Which traces are recorded."
+)
 OTEL_TRACES_SAMPLER_ARG = Variable(
-    "OTEL_TRACES_SAMPLER_ARG",
-    ratio,
-    1.0,
-    "Share of traces that is recorded, from 0 to 1; a caller's `traceparent` decides for its own trace.",
+    "OTEL_TRACES_SAMPLER_ARG", ratio, 1.0, "Share of traces that `traceidratio` records, from 0 to 1."
 )
 OTEL_SDK_DISABLED = Variable("OTEL_SDK_DISABLED", boolean, False, "Disable traces although an endpoint is set.")
 

@@ -15,12 +15,14 @@ from tocsin.core.config.variables import (
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
     OTEL_RESOURCE_ATTRIBUTES,
     OTEL_SERVICE_NAME,
+    OTEL_TRACES_SAMPLER,
     OTEL_TRACES_SAMPLER_ARG,
 )
 from tocsin.core.tracing.spans import TRACEPARENT, SpanKind
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.sampling import Sampler
     from opentelemetry.trace import Span
 
 # How long the end of a process waits for the export of its last spans.
@@ -100,11 +102,10 @@ def _make_provider(settings: Settings) -> "TracerProvider":
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 
     about = {"service.name": settings[OTEL_SERVICE_NAME], "service.version": version("tocsin")}
     provider = TracerProvider(
-        sampler=ParentBased(TraceIdRatioBased(settings[OTEL_TRACES_SAMPLER_ARG])),
+        sampler=_make_sampler(settings[OTEL_TRACES_SAMPLER], settings[OTEL_TRACES_SAMPLER_ARG]),
         resource=Resource.create({**read_pairs(settings[OTEL_RESOURCE_ATTRIBUTES]), **about}),
         shutdown_on_exit=False,  # `aclose` bounds it
     )
@@ -115,3 +116,12 @@ def _make_provider(settings: Settings) -> "TracerProvider":
     )
     provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider
+
+
+def _make_sampler(name: str, share: float) -> "Sampler":
+    """Return the sampler with the name that OTEL_TRACES_SAMPLER gives it."""
+    from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased, TraceIdRatioBased
+
+    known: dict[str, Sampler] = {"always_on": ALWAYS_ON, "always_off": ALWAYS_OFF}
+    sampler = known.get(name.removeprefix("parentbased_"), TraceIdRatioBased(share))
+    return ParentBased(sampler) if name.startswith("parentbased_") else sampler

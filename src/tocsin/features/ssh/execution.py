@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from tocsin.core.process.starting import Child, ProcessTimeoutError, streaming
 from tocsin.core.tasks import run_concurrently
 from tocsin.core.text.strings import number_of
+from tocsin.core.tracing.spans import SpanKind, span
 from tocsin.features.ssh.client.outcome import SHARED, Outcome, outcome_of
 from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession
 from tocsin.features.ssh.model import HostEntry, SshRequest
@@ -63,7 +64,10 @@ class Execution:
                 await self._save(HostResult(host.name, self._rest))
                 return
             await self._save(HostResult(host.name, HostStatus.RUNNING))
-            result = await self._run(host, session)
+            with span("run on host", SpanKind.CLIENT, run=self._handle.run_id, host=host.name) as current:
+                result = await self._run(host, session)
+                current.set(outcome=result.status, exit_code=result.exit_code)
+                current.fail("" if result.status is HostStatus.SUCCEEDED else str(result.status))
             if result.status is not HostStatus.SUCCEEDED and self._request.stop_on_failure:
                 self._rest = self._rest or HostStatus.SKIPPED
         await self._save(result)

@@ -1,7 +1,7 @@
 """Steps of the type http: one call, with redirects, whose addresses are checked before they are connected to."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -12,6 +12,7 @@ from tocsin.core.http.addresses import is_private
 from tocsin.core.http.redirects import MAX_REDIRECTS, HttpRequest, redirected
 from tocsin.core.http.transport import HttpResponse, Transport, displayed_host
 from tocsin.core.text.shell import format_value
+from tocsin.core.tracing.spans import TRACEPARENT, SpanKind, span
 from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
 from tocsin.features.workflows.language.outputs import MAX_OUTPUT_BYTES
 
@@ -71,14 +72,16 @@ class HttpSteps:
         """Make a call and follow its redirects."""
         for _ in range(MAX_REDIRECTS + 1):
             self._check(request.url)
-            response = await self.transport().request(
-                request.method,
-                request.url,
-                headers=request.headers,
-                body=request.body,
-                timeout_s=call.step.timeout_s or DEFAULT_TIMEOUT_S,
-                read_timeout_s=call.step.timeout_s or DEFAULT_TIMEOUT_S,
-            )
+            with span("call URL", SpanKind.CLIENT, method=request.method) as current:
+                response = await self.transport().request(
+                    request.method,
+                    request.url,
+                    headers=_traced(request.headers, current.traceparent),
+                    body=request.body,
+                    timeout_s=call.step.timeout_s or DEFAULT_TIMEOUT_S,
+                    read_timeout_s=call.step.timeout_s or DEFAULT_TIMEOUT_S,
+                )
+                current.set(http_status=response.status)
             call.log.write("system", f"{request.method} {displayed_host(request.url)}: {response.status}")
             following = redirected(request, response.status, response.headers.get("location", ""))
             if following is None:
@@ -104,6 +107,12 @@ class HttpSteps:
                 f"{displayed_host(url)} is not a public address, and http steps can call only public ones",
                 hint="set HTTP_ALLOW_PRIVATE=true to allow it",
             )
+
+
+def _traced(headers: Mapping[str, str], traceparent: str) -> Mapping[str, str]:
+    """Return the headers with the context of the call; one that the step has itself stays."""
+    has_own = not traceparent or any(name.lower() == TRACEPARENT for name in headers)
+    return headers if has_own else {**headers, TRACEPARENT: traceparent}
 
 
 def _request_of(call: StepCall) -> HttpRequest:
