@@ -120,11 +120,11 @@ async def _dispatch(
 ) -> dict[str, Any]:
     if not isinstance(params, dict):
         raise ProtocolError(INVALID_PARAMS, "The params must be an object.")
-    if not modern:
+    if modern:
+        _check_modern(method, params, headers)
+    else:
         _check_legacy(headers or {})
-        return await _answer_legacy(method, params, tools)
-    _check_modern(method, params, headers)
-    return await _answer_modern(method, params, tools)
+    return await _answer(method, params, tools, modern=modern)
 
 
 def _is_modern(message: Mapping[str, Any], headers: Headers | None) -> bool:
@@ -182,37 +182,25 @@ def _unsupported(version: str) -> ProtocolError:
     return ProtocolError(UNSUPPORTED_VERSION, "This protocol version is not supported.", data)
 
 
-async def _answer_modern(method: str, params: Mapping[str, Any], tools: ToolServer) -> dict[str, Any]:
-    if method == "server/discover":
-        found = {"supportedVersions": list(SUPPORTED), "capabilities": {"tools": {}}, "instructions": _INSTRUCTIONS}
-        result = {**found, **_CACHE}
-    elif method == "tools/list":
-        result = {"tools": await tools.listed(), **_CACHE}
-    elif method == "tools/call":
-        result = await _call(params, tools)
-    else:
-        raise _unknown_method(method)
-    return {"resultType": "complete", **result, "_meta": {f"{_META}serverInfo": _INFO}}
-
-
-async def _answer_legacy(method: str, params: Mapping[str, Any], tools: ToolServer) -> dict[str, Any]:
+async def _answer(method: str, params: Mapping[str, Any], tools: ToolServer, *, modern: bool) -> dict[str, Any]:
+    about = {"capabilities": {"tools": {}}, "instructions": _INSTRUCTIONS}
+    result: dict[str, Any] = {}
     match method:
-        case "initialize":
-            wanted = params.get("protocolVersion")
-            version = wanted if wanted in LEGACY else LEGACY[0]
-            server = {"capabilities": {"tools": {}}, "serverInfo": _INFO, "instructions": _INSTRUCTIONS}
-            return {"protocolVersion": version, **server}
-        case "ping":
-            return {}
         case "tools/list":
-            return {"tools": await tools.listed()}
+            result = {"tools": await tools.listed()}
         case "tools/call":
-            return await _call(params, tools)
-    raise _unknown_method(method)
-
-
-def _unknown_method(method: str) -> ProtocolError:
-    return ProtocolError(UNKNOWN_METHOD, f"Unknown method {method[:100]!r}: this server has only tools.")
+            result = await _call(params, tools)
+        case "server/discover" if modern:
+            result = {"supportedVersions": list(SUPPORTED), **about}
+        case "initialize" if not modern:
+            wanted = params.get("protocolVersion")
+            result = {"protocolVersion": wanted if wanted in LEGACY else LEGACY[0], "serverInfo": _INFO, **about}
+        case _ if modern or method != "ping":
+            raise ProtocolError(UNKNOWN_METHOD, f"Unknown method {method[:100]!r}: this server has only tools.")
+    if not modern:
+        return result
+    cached = {} if method == "tools/call" else _CACHE
+    return {"resultType": "complete", **result, **cached, "_meta": {f"{_META}serverInfo": _INFO}}
 
 
 async def _call(params: Mapping[str, Any], tools: ToolServer) -> dict[str, Any]:
