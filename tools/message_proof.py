@@ -1,18 +1,20 @@
-"""The proof that messages with a key are edited and never doubled: `make message-proof`.
+"""The proof that messages with a key are edited and never doubled, and presses neither lost nor doubled.
 
-Queues pairs of a firing and a resolved message to chats of three products while the worker that sends them is killed,
-and counts what the chats show. Prints a table; ends with 1 when a figure is not what it must be. Takes 2 minutes.
+`make message-proof` queues pairs of a firing and a resolved message to chats of three products while the worker that
+sends them is killed, and counts what the chats show. Then it presses buttons, and kills the process that acknowledged a
+press. Prints a table; ends with 1 when a figure is not what it must be. Takes ten minutes.
 """
 
 import logging
 import sys
 from collections.abc import Mapping, Sequence
 
-from tests.chaos import message_runs
+from tests.chaos import message_runs, press_runs
 from tools.proof import Scenario, chosen, run, verdict
 
 RUNS: Mapping[str, Scenario] = {
     "edits": lambda place: message_runs.edit_under_kills(place, pairs=1_000, kills=20),
+    "presses": lambda place: press_runs.press_under_kills(place, presses=150, kills=50),
 }
 
 

@@ -31,7 +31,16 @@ RULES = r"""
   name: say
   command: 'echo "said $ACTION_VALUE"'
 """
-WORKFLOW = "name: deploy\nsteps:\n  - name: deploy\n    type: shell\n    command: echo deployed\n"
+WORKFLOWS = {
+    "deploy": "- {name: deploy, type: shell, command: echo deployed}",
+    "gate": "- {name: ask, type: wait, approval: true}\n- {name: go, type: shell, command: touch $HOME/passed}",
+    "broken": '- {name: try, type: shell, command: test -e "$HOME/mended" && touch "$HOME/repeated"}',
+}
+PROFILES = """
+ops:
+- {channel: slack, target: "#ops"}
+- {channel: email, target: ops@example.org}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +53,14 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
         PUBLIC_URL=PUBLIC,
         RATE_LIMIT_PER_IP="1000",
         ACTION_PEOPLE="slack:U00ALICE1",
+        NOTIFY_PROFILE="ops",
+        NOTIFY_LEVEL="info",
     ) as station:
         (station.data_dir / "triggers.yaml").write_text(RULES)
         (station.data_dir / "workflows").mkdir()
-        (station.data_dir / "workflows" / "deploy.yaml").write_text(WORKFLOW)
+        for name, steps in WORKFLOWS.items():
+            (station.data_dir / "workflows" / f"{name}.yaml").write_text(f"name: {name}\nsteps:\n{steps}\n")
+        (station.data_dir / "profiles.yaml").write_text(PROFILES)
         yield station
 
 
@@ -67,9 +80,10 @@ def slack_message(station: Station, label: str) -> tuple[str, str, str]:
     """Return channel, timestamp and token of the last message with a button."""
     for item in reversed(station.town.recorder.of("teamchat")):
         assert isinstance(item.body, dict)
-        for block in item.body.get("blocks") or []:
-            for each in block.get("elements", ()) if isinstance(block, dict) else ():
-                if each["text"]["text"] == label:
+        attached = [block for each in item.body.get("attachments") or [] for block in each.get("blocks", ())]
+        for block in [*(item.body.get("blocks") or []), *attached]:
+            for each in block.get("elements", ()):
+                if each["text"]["text"] == label and "value" in each:
                     return item.target, item.id, each["value"]
     raise AssertionError(label)
 
@@ -180,6 +194,59 @@ def test_a_button_for_something_that_does_not_exist_says_so(station: Station):
     until(lambda: any("Nothing is set up" in item.text for item in callbacks(station)), "an answer")
 
 
+# --- notices
+
+
+def start_workflow(station: Station, name: str) -> None:
+    """Start a workflow by a button on Telegram."""
+    send(station, "telegram", str(ADMIN), "--action", f"call,Start {name},workflow:{name}")
+    station.press(station.shown(ADMIN)[-1], f"Start {name}")
+
+
+def notice_button(station: Station, label: str) -> tuple[str, str, str]:
+    """Return the place and the token of a button on Slack, once a notice has it."""
+
+    def look() -> tuple[str, str, str] | None:
+        try:
+            return slack_message(station, label)
+        except AssertionError:
+            return None
+
+    return until(look, f"a notice with {label}")
+
+
+def test_a_notice_of_an_approval_has_buttons_that_only_who_may_decide_can_use(station: Station):
+    start_workflow(station, "gate")
+    channel, ts, token = notice_button(station, "Approve")
+    mails = until(lambda: [m for m in station.town.recorder.of("email") if "gate waits" in m.subject], "a mail")
+    assert f"Approve: {PUBLIC}/#/runs/" in str(mails[0].body).replace("=\n", "")
+    station.teamchat(lambda caller: caller.press(token, ts, channel, user="U00000BOB"))
+    until(
+        lambda: any("You may not do this" in i.text for i in station.town.recorder.of("teamchat", kind="response")),
+        "no",
+    )
+    station.teamchat(lambda caller: caller.press(token, ts, channel, user="U00ALICE1"))
+    until((station.home / "passed").exists, "the step after the approval runs")
+    assert [entry["metadata"]["actor"] for entry in station.audited("run.approve")] == ["chat:U00ALICE1"]
+
+
+def test_a_notice_of_a_failure_has_a_button_that_repeats_the_run(station: Station):
+    start_workflow(station, "broken")
+    channel, ts, token = notice_button(station, "Retry")
+    (station.home / "mended").touch()
+    station.teamchat(lambda caller: caller.press(token, ts, channel, user="U00ALICE1"))
+    until((station.home / "repeated").exists, "the run is repeated")
+
+
+def test_a_message_of_another_sender_cannot_offer_the_buttons_of_notices(station: Station):
+    send(station, "slack", "#ops", "--action", "call,Yes,approve,some-run some-step")
+    channel, ts, token = slack_message(station, "Yes")
+    station.teamchat(lambda caller: caller.press(token, ts, channel, user="U00ALICE1"))
+    station.wait_until_quiet()
+    told = [item.text for item in station.town.recorder.of("teamchat", kind="response")]
+    assert "Nothing is set up for this button" in told[-1]
+
+
 # --- pages behind signed links
 
 
@@ -197,7 +264,7 @@ def page(station: Station, address: str, form: dict[str, str] | None = None) -> 
 
 def test_a_mail_links_to_a_page_where_reading_changes_nothing_and_the_form_presses_once(station: Station):
     send(station, "email", "ops@example.org", "--action", "call,Acknowledge,note.mail,web1", "--title", "Disk <b>")
-    (item,) = station.town.recorder.of("email")
+    (item,) = [mail for mail in station.town.recorder.of("email") if mail.subject == "Disk <b>"]
     mail = email.message_from_string(str(item.body), policy=policy.default)
     part = mail.get_body(("plain",))
     assert part is not None

@@ -129,11 +129,15 @@ class Dressing:
         if not content.calls:
             return content
         adapter, is_native = self.adapter, self.adapter.spec.shows("call")
-        if is_native and (missing := adapter.lacks_presses()):
+        missing = adapter.lacks_presses() if is_native else ""
+        if missing and not all(each.url for each in content.calls):
             raise ChannelError(
                 f"a button with `call` cannot be pressed on {adapter.spec.label}: {missing} is not set",
                 hint="set it, or use an action `view`",
             )
+        if missing:  # their addresses take the place of presses
+            actions = [replace(each, action="view") for each in content.actions]
+            return replace(content, actions=tuple(actions))
         tokens = [make_token(outgoing, number) if each.calls else "" for number, each in enumerate(content.actions)]
         actions = [replace(each, token=token) for each, token in zip(content.actions, tokens, strict=True)]
         return replace(content, actions=tuple(actions if is_native else map(self._as_link, actions)))

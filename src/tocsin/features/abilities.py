@@ -231,6 +231,13 @@ class BotView(Protocol):
         """Show a typing indicator in the chat of a message until the context is left."""
         ...
 
+    def may_act(self, message: InboundMessage, /) -> bool:
+        """Whether the sender of a handled message may start and decide things with buttons.
+
+        Chats of the bot may, because its access rules have let them in; elsewhere, the people of ACTION_PEOPLE.
+        """
+        ...
+
     def cause(self, message: InboundMessage, /) -> str:
         """Return the `RunTrigger` of a run that a message starts."""
         ...

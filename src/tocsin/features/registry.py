@@ -23,7 +23,8 @@ ENTRY_POINTS = "tocsin.features"
 # Prefixes of the core's tables, audit actions and settings.
 RESERVED = frozenset((
     "access", "audit", "bot", "changes", "chat_work", "dashboard", "delivery", "gateway", "idempotency", "inbox",
-    "intake", "leases", "migrations", "msg", "presence", "runs", "scheduling", "tocsin", "token", "web_access",
+    "intake", "leases", "migrations", "msg", "presence", "presses", "runs", "scheduling", "tocsin", "token",
+    "web_access",
 ))  # fmt: skip
 
 

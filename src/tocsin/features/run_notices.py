@@ -25,7 +25,7 @@ def failing(
     """
     body = f"{said.strip() or run.reason or run.status}\n\n{pointers(run.id)}"
     title, key = f"{_named(run, noun)} is failing", _key(run, "failing", since)
-    return Notice(title, body, NoticeLevel.ERROR, category, run.subject_name, link, key, output=output)
+    return Notice(title, body, NoticeLevel.ERROR, category, run.subject_name, link, key, run.id, output=output)
 
 
 def recovered(run: Run, since: float, *, category: str, link: str, output: str = "", noun: str = "") -> Notice:

@@ -72,6 +72,7 @@ class ButtonPress(NamedTuple):
     question: str  # the ID of the question
     asked_in: str  # `channel:chat`
     sender: str | None  # the ID of the person
+    in_notice: bool = False  # the button of a notice, whose chat the operator chose
 
 
 def refuse_others(
@@ -81,7 +82,8 @@ def refuse_others(
     if by is None:
         return
     who = f"step {question.step} cannot be decided by {by}"
-    if by.startswith(CHAT) and (press is None or press.asked_in not in question.asked_in):
+    was_asked = press is not None and (press.in_notice or press.asked_in in question.asked_in)
+    if by.startswith(CHAT) and not was_asked:
         raise NotApproverError(f"{who}: this chat was not asked")
     if question.approvers and by not in question.approvers:
         raise NotApproverError(who, hint=f"ask one of: {', '.join(question.approvers)}")

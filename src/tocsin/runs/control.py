@@ -130,6 +130,19 @@ class RunControl:
         decision = Decision(run.id, step, approved, f"{CHAT}{chat_id}", self._clock.now())
         return await self._decide(run, decision, caller, press)
 
+    async def press_in_notice(self, run_id: str, step: str, sender: str, caller: Caller, *, approved: bool) -> Decision:
+        """Approve or reject a waiting step by a button of its notice; `sender` is the ID of the person.
+
+        Raises UnknownRunError, UnknownQuestionError, NotApproverError.
+        """
+        waiting = await self._runs.waiting(run_id)
+        question = next((each.question for each in waiting if each.question.step == step), None)
+        if question is None:
+            raise UnknownQuestionError(f"step {step} is no longer waiting")
+        decision = Decision(run_id, step, approved, f"{CHAT}{sender}", self._clock.now())
+        press = ButtonPress(question.id, "", sender, in_notice=True)
+        return await self._decide(await self._runs.get(run_id), decision, caller, press)
+
     async def _decide(self, run: Run, wanted: Decision, caller: Caller, press: ButtonPress | None = None) -> Decision:
         try:
             made = await self._runs.decide(wanted, press)

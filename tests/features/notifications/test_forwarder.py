@@ -15,7 +15,7 @@ from tocsin.assembly.program import direct_transport, open_app
 from tocsin.core.errors import UnknownProfileError
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.features.context import Notice, NoticeLevel
-from tocsin.features.notifications.quiet_hours import QuietHours, parse_quiet_hours
+from tocsin.features.notifications.forwarding.quiet_hours import QuietHours, parse_quiet_hours
 
 
 def at(text: str) -> float:

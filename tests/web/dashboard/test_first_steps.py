@@ -6,8 +6,8 @@ import pytest
 
 from tocsin.assembly.full.access import open_sign_ins
 from tocsin.core.config.settings import Settings
-from tocsin.features.notifications.forwarder import NoticeMessage
-from tocsin.features.notifications.receivers import NoticeReceivers
+from tocsin.features.notifications.forwarding.forwarder import NoticeMessage
+from tocsin.features.notifications.forwarding.receivers import NoticeReceivers
 from tocsin.web.access.account import WrongLoginError
 from tocsin.web.access.sign_in import Visitor
 

@@ -8,6 +8,8 @@ from tocsin.assembly.storage import is_redis_there
 from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk.sessions import Sessions
 from tocsin.channels.inbound import InboundMessage
+from tocsin.channels.presses import is_by_link
+from tocsin.core.config.variables import ACTION_PEOPLE
 from tocsin.core.errors import TocsinError
 from tocsin.features.ability_records import BotWindow, BotWindowList
 from tocsin.messaging.inbound.indicator import show_indicator
@@ -38,6 +40,16 @@ class ProgramBotView:
     def indicate(self, message: InboundMessage, /) -> AbstractAsyncContextManager[None]:
         """Show a processing indicator in the chat of a message."""
         return show_indicator(receiver_of(self._app.registry, message), self._app.clock, message)
+
+    def may_act(self, message: InboundMessage, /) -> bool:
+        """Whether the sender of a message that the access rules have let in may start and decide things."""
+        registry = self._app.registry
+        if is_by_link(message):
+            return False
+        if registry.spec(message.channel).conversation:
+            return True
+        people = (each.partition(":") for each in self._app.settings[ACTION_PEOPLE])
+        return (message.channel, message.sender_id) in {(registry.kind_of(channel), id_) for channel, _, id_ in people}
 
     def cause(self, message: InboundMessage, /) -> str:
         """Return whether a message comes from a person in a chat of the bot, or from a webhook."""

@@ -73,3 +73,11 @@ def ratio(value: str) -> float:
     if not 0.0 <= share <= 1.0:
         raise ValueError("a number from 0 to 1")
     return share
+
+
+def people(value: str) -> frozenset[str]:
+    """Parse people as `channel:ID`, separated by commas or blanks."""
+    found = value.replace(",", " ").split()
+    if not all(channel and id_ and ":" not in id_ for channel, _, id_ in (each.partition(":") for each in found)):
+        raise ValueError("people as channel:ID, separated by commas")
+    return frozenset(found)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tocsin.core.config.addresses import Network, host_names, networks, redis_url
-from tocsin.core.config.values import anchor, model_name, pairs, password_hash, ratio, time_zone, user_name
+from tocsin.core.config.values import anchor, model_name, pairs, password_hash, people, ratio, time_zone, user_name
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -234,22 +234,19 @@ WEBHOOK_REQUIRE_SIGNATURE = Variable(
     "WEBHOOK_REQUIRE_SIGNATURE", boolean, True, "Reject webhooks without a valid signature; `false` only for debugging."
 )
 REPLY_BRAKE = Variable(
-    "REPLY_BRAKE",
-    integer(1, 10_000),
-    60,
-    "Replies per minute in one chat; more indicate a loop, and the chat is muted for 5 minutes.",
+    "REPLY_BRAKE", integer(1, 10_000), 60, "Replies per minute in one chat; more mute it for 5 minutes: likely a loop."
+)
+ACTION_PEOPLE: Variable[frozenset[str]] = Variable(
+    "ACTION_PEOPLE",
+    people,
+    frozenset(),
+    "People who may start and decide things with buttons, as `channel:ID`; chats that the bot allows may, too.",
 )
 MAX_PARTS = Variable(
-    "MAX_PARTS",
-    integer(1, 10_000),
-    100,
-    "Maximum number of messages that one text is split into; longer texts are rejected.",
+    "MAX_PARTS", integer(1, 10_000), 100, "Most messages that one text is split into; longer texts are rejected."
 )
 RUNS_KEEP_FAILED = Variable(
-    "RUNS_KEEP_FAILED",
-    integer(0, 100_000),
-    500,
-    "Failed runs of each job, workflow or other subject to keep in addition to the newest 200.",
+    "RUNS_KEEP_FAILED", integer(0, 100_000), 500, "Failed runs of each subject to keep in addition to the newest 200."
 )
 AUDIT_REDACT = Variable("AUDIT_REDACT", boolean, True, "Mask known secret values in audit lines.")
 AUDIT_KEEP_DAYS = Variable(

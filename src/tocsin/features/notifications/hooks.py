@@ -9,15 +9,15 @@ from tocsin.core.records.as_json import to_json
 from tocsin.core.service import ServiceLoop
 from tocsin.features.context import FeatureContext, NoticeLevel
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
-from tocsin.features.notifications.forwarder import NoticeForwarder
-from tocsin.features.notifications.receivers import NoticeReceivers
+from tocsin.features.notifications.forwarding.forwarder import NoticeForwarder
+from tocsin.features.notifications.forwarding.receivers import NoticeReceivers
 from tocsin.features.notifications.service import Notifications
 from tocsin.features.notifications.settings import NOTIFY_LEVEL, QUIET_HOURS
 from tocsin.features.notifications.store import NotificationStore
 from tocsin.scheduling.zones import default_zone
 
 if TYPE_CHECKING:
-    from tocsin.features.notifications.quiet_hours import QuietHours
+    from tocsin.features.notifications.forwarding.quiet_hours import QuietHours
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -73,7 +73,7 @@ class Notification:
     dedupe_key: str
     told: Private[int] = 0  # how often it was forwarded
     told_count: Private[int] = 0  # `count` when it was forwarded last
-    run_id: Private[str] = ""
+    run_id: Private[str] = ""  # the run that waits for approval, or that failed
     step: Private[str] = ""  # the step of that run that waits for approval; empty once it was decided
 
     @property

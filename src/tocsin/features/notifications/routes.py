@@ -15,6 +15,7 @@ from tocsin.core.storage.files import WriteError
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.notifications.feeds import atom_feed, feed_address, json_feed
+from tocsin.features.notifications.forwarding.receivers import NoticeTarget
 from tocsin.features.notifications.hooks import OpenNotifications
 from tocsin.features.notifications.model import (
     MAX_BODY,
@@ -23,7 +24,6 @@ from tocsin.features.notifications.model import (
     Notification,
     NotificationCategory,
 )
-from tocsin.features.notifications.receivers import NoticeTarget
 from tocsin.features.notifications.store import NotificationFilter
 from tocsin.rest.bodies import MOMENT, RequestBody, text
 from tocsin.rest.callers import DASHBOARD

@@ -16,6 +16,7 @@ from tocsin.features.notifications.feature import (
     NOTIFICATION_DELETE,
     NOTIFICATION_READ,
 )
+from tocsin.features.notifications.forwarding.receivers import NoticeReceivers
 from tocsin.features.notifications.model import (
     Notification,
     NotificationCategory,
@@ -24,7 +25,6 @@ from tocsin.features.notifications.model import (
     sanitize,
     shorten,
 )
-from tocsin.features.notifications.receivers import NoticeReceivers
 from tocsin.features.notifications.store import NotificationFilter, NotificationStore, StoredNotice
 
 log = logging.getLogger(__name__)

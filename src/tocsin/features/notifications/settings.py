@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from tocsin.core.config.variables import Variable, choice, text
 
 if TYPE_CHECKING:
-    from tocsin.features.notifications.quiet_hours import QuietHours
+    from tocsin.features.notifications.forwarding.quiet_hours import QuietHours
 
 
 def quiet_hours(value: str) -> "QuietHours | None":
     """Parse quiet hours, with or without a time zone; `None` if empty."""
     if not value.strip():
         return None
-    from tocsin.features.notifications.quiet_hours import parse_quiet_hours
+    from tocsin.features.notifications.forwarding.quiet_hours import parse_quiet_hours
 
     return parse_quiet_hours(value)
 

@@ -286,6 +286,7 @@ def _merge(
         "level": str(notice.level if worse else before),
         "link": notice.link or known["link"],
         "step": notice.step,
+        "run_id": notice.run_id,
         "now": now,
         "due": known["due"] or (worse and notice.level in forwarded),
         "id": known["id"],
@@ -293,7 +294,8 @@ def _merge(
     connection.execute(
         """
         UPDATE notifications SET count = count + 1, title = :title, body = :body, level = :level, link = :link,
-            last_at = :now, due = :due, step = :step, read_at = CASE :step WHEN '' THEN read_at END
+            last_at = :now, due = :due, step = :step, run_id = CASE :run_id WHEN '' THEN run_id ELSE :run_id END,
+            read_at = CASE :step WHEN '' THEN read_at END
         WHERE id = :id
         """,
         values,

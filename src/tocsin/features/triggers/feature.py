@@ -2,7 +2,6 @@
 
 from tocsin.core.audit.actions import CHANNEL, CHAT, RUN, STATUS, AuditAction, AuditField, AuditSource
 from tocsin.features.contract import Feature, FeatureCommand, Subsystem, WrittenFile
-from tocsin.features.triggers.settings import ACTION_PEOPLE
 
 TRIGGERS = AuditSource("triggers", "a trigger, for a received message")
 
@@ -25,7 +24,6 @@ FEATURE = Feature(
     files=(WrittenFile("triggers", "triggers.yaml", "rules for received messages", f"{__package__}.rules:RULES"),),
     audit_actions=(TRIGGER_RUN,),
     audit_sources=(TRIGGERS,),
-    variables=(ACTION_PEOPLE,),
     commands=(FeatureCommand("triggers", "list the trigger rules, and show which one matches a message"),),
     subsystems=(Subsystem("messaging", "Messaging"),),
     run_kinds=("trigger",),

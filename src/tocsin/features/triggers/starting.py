@@ -7,10 +7,9 @@ from tocsin.core.config.variables import PUBLIC_URL
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.features.context import FeatureContext
 from tocsin.features.triggers.feature import TRIGGERS
-from tocsin.features.triggers.settings import ACTION_PEOPLE
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, PressedAction, Reply
 from tocsin.runs.control import StartRequest
-from tocsin.runs.model import Run, RunTrigger
+from tocsin.runs.model import Run
 from tocsin.runs.store import MAX_PAGE
 
 if TYPE_CHECKING:
@@ -60,17 +59,9 @@ class StartingButtons:
         """Return why the person may not start something; empty if they may."""
         if press.by_link:
             return NOT_KNOWN.format(what=what)
-        # Only the bot's channel has rules of access, which have let the chat in.
-        if self._context.abilities.bot.cause(message) == RunTrigger.BOT:
-            return ""
-        person = (message.channel, message.sender_id)
-        if any(self._is_person(each, person) for each in self._context.settings[ACTION_PEOPLE]):
+        if self._context.abilities.bot.may_act(message):
             return ""
         return NOT_ALLOWED.format(what=what, person=f"{message.channel}:{message.sender_id}")
-
-    def _is_person(self, written: str, person: tuple[str, str | None]) -> bool:
-        channel, _, id_ = written.partition(":")
-        return (self._context.output.kind_of(channel), id_) == person
 
     async def _kind(self, word: str, subject: str) -> str | None:
         """Return the kind of run that starts a subject; `None` if there is none of this name."""

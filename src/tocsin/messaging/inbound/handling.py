@@ -42,6 +42,7 @@ class PressedAction:
     target: str
     key: str  # of the message; empty if its caller gave none
     text: str  # of the message: its title and its text
+    source: str  # who sent the message
     by: str  # who pressed, for people
     by_link: bool  # it is not known who pressed: the link is the only proof
 

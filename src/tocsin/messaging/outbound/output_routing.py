@@ -42,10 +42,6 @@ class OutputRouter:
         for target in self._targets(destination):
             self._outbox.prepare(target.channel, target.target, "a text", "")  # nothing is sent: no source
 
-    def kind_of(self, channel: str) -> str:
-        """Return the channel kind of a name or alias; return unknown names unchanged."""
-        return self._outbox.kind_of(channel)
-
     def targets(self, destination: str) -> set[tuple[str, str]]:
         """Return the channel kinds and targets of a destination; raise TocsinError if it is unknown."""
         return {(self._outbox.kind_of(each.channel), each.target) for each in self._targets(destination)}

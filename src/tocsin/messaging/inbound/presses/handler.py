@@ -92,6 +92,7 @@ def _press(offered: OfferedAction, message: InboundMessage) -> PressedAction:
         target=delivery.target,
         key=given_key(delivery.key),
         text="\n".join(filter(None, (title, delivery.message if delivery.message != title else ""))),
+        source=delivery.source,
         by=message.sender_name or message.sender_id or BY_LINK,
         by_link=message.sender_id is None,
     )

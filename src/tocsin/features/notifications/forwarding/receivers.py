@@ -15,7 +15,8 @@ from tocsin.core.records.marks import Time
 from tocsin.core.text.strings import truncate
 from tocsin.features.context import FeatureContext, NoticeLevel
 from tocsin.features.notifications.feature import NOTIFICATION_TARGET
-from tocsin.features.notifications.forwarder import NoticeMessage, notice_title
+from tocsin.features.notifications.forwarding.buttons import buttons_of
+from tocsin.features.notifications.forwarding.forwarder import NoticeMessage, notice_title
 from tocsin.features.notifications.settings import NOTIFY_PROFILE
 from tocsin.messaging.outbound.caller import Caller
 
@@ -146,4 +147,6 @@ def _content(message: NoticeMessage, public_url: str) -> Mapping[str, object]:
     link = f"{public_url}/{notice.link}" if notice.link.startswith("#") and public_url else notice.link
     if link.startswith(("http://", "https://")):
         found["click"] = link
+        if public_url and (actions := buttons_of(notice, f"{public_url}/#/runs/{notice.run_id}")):
+            found["actions"] = actions
     return {**found, "key": message.subject} if message.subject else found

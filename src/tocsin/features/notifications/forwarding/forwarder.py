@@ -11,8 +11,8 @@ from tocsin.core.ids import new_id
 from tocsin.core.service import ServiceLoop
 from tocsin.core.time.clock import Clock
 from tocsin.features.context import NoticeLevel
+from tocsin.features.notifications.forwarding.quiet_hours import QuietHours
 from tocsin.features.notifications.model import Notification
-from tocsin.features.notifications.quiet_hours import QuietHours
 from tocsin.features.notifications.store import NotificationStore
 
 log = logging.getLogger(__name__)

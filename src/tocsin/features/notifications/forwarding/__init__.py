@@ -1,0 +1,1 @@
+"""Forwarding of notices to the operator, and the buttons of the forwarded messages."""
