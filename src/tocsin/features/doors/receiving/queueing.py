@@ -46,7 +46,7 @@ async def queue_message(
         queued = await context.messenger.notify_by_queue(
             message.profile,
             message.text or message.title,
-            Caller(DOORS.name, {"door": door.name}),
+            Caller.of(DOORS.name, door.name),
             key=once,
             parse_mode=message.parse_mode,
             content=_content(message, key),
