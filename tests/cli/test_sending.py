@@ -326,7 +326,7 @@ def test_a_dry_run_shows_each_target_and_sends_nothing(wired: Cli, town: Standin
         "actions": "degraded",
         "mention": "ignored",
     }
-    assert mail["parts"] == [{"text": "91 %", "length": 4}]
+    assert [(each["text"], each["length"]) for each in mail["parts"]] == [("91 %", 4)]
     assert refused["error"]
     assert mentions(wired("send", "email", "ops@example.org", "91 %", *CONTENT, "--dry-run").out, "title", "91 %")
     assert town.recorder.of() == []

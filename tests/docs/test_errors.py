@@ -58,7 +58,7 @@ OWN_PAGES = {
     "skills.md": sorted((SOURCE / "features" / "skills").glob("*.py")),
 }
 CHANNELS = SOURCE / "channels"
-RECEIVERS = sorted(CHANNELS.glob("*/**/*.py"))
+RECEIVERS = [path for path in sorted(CHANNELS.glob("*/**/*.py")) if path.relative_to(CHANNELS).parts[0] in KINDS]
 SHARED = [
     SOURCE / "channels" / "contract.py",
     SOURCE / "channels" / "registry.py",

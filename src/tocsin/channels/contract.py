@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tocsin.channels.content import Content
     from tocsin.channels.dressing import Dressing
     from tocsin.channels.inbound import InboundAdapter
+    from tocsin.channels.layout.model import MessageLayout
     from tocsin.core.config.settings import Values
     from tocsin.core.text.markup import Renderer
 
@@ -71,6 +72,8 @@ class OutboundAdapter(ABC):
     spec: ClassVar[ChannelSpec]
     # The class that shows title, buttons and so on, as `module:Class`; loaded for messages with content.
     dressing: ClassVar[str] = "tocsin.channels.dressing:Dressing"
+    # The function that describes how the product shows a `body`, as `module:function`; loaded for previews.
+    layouts: ClassVar[str] = "tocsin.channels.layout.model:plain_layout"
     inbound: ClassVar[str] = ""  # the class of the inbound side as `module:Class`, imported when `receiver` is called
 
     def __init__(self, config: "Values", tools: Tools) -> None:
@@ -118,6 +121,16 @@ class OutboundAdapter(ABC):
         Declare the ability `withdraw` as native.
         """
         raise ChannelError(f"{self.spec.label} cannot withdraw a message")
+
+    def body(self, part: Part) -> Any:
+        """Return what `deliver` would send, for the function that `layouts` names; by default, the text."""
+        return part.text
+
+    @final
+    def layout(self, part: Part) -> "MessageLayout":
+        """Return how the product shows a part."""
+        layout: MessageLayout = _load(self.layouts)(self.body(part))
+        return layout
 
     @abstractmethod
     async def probe(self) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 from tocsin.channels.action_tokens import LINK_PATH, make_token
 from tocsin.channels.content import Content, MessageAction, read_content, with_lines
 from tocsin.channels.contract import visible, within_limit
+from tocsin.channels.layout.model import MessageLayout
 from tocsin.channels.model import (
     COMMONMARK,
     IGNORED,
@@ -64,6 +65,7 @@ class PartPlan:
 
     text: str
     length: int
+    layout: MessageLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +164,19 @@ class Dressing:
     def plan(self, outgoing: Outgoing) -> MessagePlan:
         """Return what a message would become; raises like `OutboundAdapter.check`."""
         target, shown = self.adapter.check(outgoing)
-        parts = tuple(PartPlan(text, self.adapter.spec.measure(text)) for text, _ in shown)
-        content = self.read(outgoing.content)
+        content, last = self.read(outgoing.content), len(shown) - 1
+        said = None if content is None or content.is_plain else content
+        parts = tuple(
+            self._part_plan(
+                Part(target, text, "", outgoing.parse_mode, markup, outgoing.extra, not number, number == last, said)
+            )
+            for number, (text, markup) in enumerate(shown)
+        )
         fields = tuple(self._fields(content)) if content else ()
         return MessagePlan(self.adapter.spec.kind, target, parts, fields)
+
+    def _part_plan(self, part: Part) -> PartPlan:
+        return PartPlan(part.text, self.adapter.spec.measure(part.text), self.adapter.layout(part))
 
     def _fields(self, content: Content) -> Iterator[FieldPlan]:
         for name in content.used():

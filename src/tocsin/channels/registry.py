@@ -32,6 +32,7 @@ _NO_CHANNELS = frozenset(
         "conversation",
         "dressing",
         "inbound",
+        "layout",
         "presses",
         "registry",
         "replies",

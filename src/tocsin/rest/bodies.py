@@ -1,5 +1,7 @@
 """Request bodies, declared like the records of files; pydantic models made from them parse and describe them."""
 
+import re
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field
 from enum import Enum
 from functools import cache
@@ -34,6 +36,8 @@ from tocsin.core.reading.json_value import JsonIssues, JsonValue, plain_number, 
 from tocsin.core.reading.records import DeclaredField, Written, declared_fields
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     from pydantic import GetCoreSchemaHandler
 
 
@@ -120,7 +124,9 @@ def _annotation(declared: DeclaredField) -> Any:
     """Return the type of a field of the model; types that pydantic does not know are read as those of files are."""
     type_ = declared.written.type
     if not _is_ours(type_):
-        return declared.annotation
+        return (
+            Annotated[declared.annotation, AfterValidator(_by_rule(type_))] if _has_rule(type_) else declared.annotation
+        )
     schema = build_schema(without_names(type_))
     return Annotated[Any, BeforeValidator(lambda value: _read(type_, value)), WithJsonSchema(schema)]
 
@@ -150,8 +156,29 @@ def _model_field(declared: DeclaredField) -> Any:
         description=declared.doc or None,
         examples=list(written.examples) or None,
         strict=False if _is_enum(declared.annotation) else None,
+        json_schema_extra={"pattern": _pattern(written.type)} if _has_rule(written.type) else None,
         **_limits(written.type),
     )
+
+
+def _has_rule(type_: FieldType) -> "TypeGuard[TextType]":
+    """Whether the type says in words what its pattern accepts."""
+    return isinstance(type_, TextType) and bool(type_.rule) and type_.parse is None
+
+
+def _by_rule(type_: TextType) -> Callable[[str | None], str | None]:
+    """Return a validator that refuses a text with the rule instead of its pattern."""
+
+    def check(text: str | None) -> str | None:
+        if text is not None and not re.fullmatch(type_.pattern, text):
+            raise ValueError(f"This is {type_.rule}")
+        return text
+
+    return check
+
+
+def _pattern(type_: TextType) -> str:
+    return f"^{type_.pattern}$" if type_.pattern else ""
 
 
 def _is_enum(annotation: Any) -> bool:
@@ -168,7 +195,7 @@ def _limits(type_: FieldType) -> dict[str, Any]:
             found = {
                 "min_length": 0 if type_.blank or type_.pattern else 1,
                 "max_length": type_.max_chars,
-                "pattern": f"^{type_.pattern}$" if type_.pattern else None,
+                "pattern": "" if type_.rule else _pattern(type_),
             }
         case ListType():
             found = {"min_length": 0 if type_.allow_empty else 1, "max_length": type_.max_items}

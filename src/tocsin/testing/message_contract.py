@@ -2,6 +2,7 @@
 # ruff: noqa: S101  # asserting is what these functions are for
 
 import asyncio
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tocsin.channels.contract import NO_CONTENT, Outgoing, Part
 from tocsin.channels.dressing import BASE_ABILITIES
 from tocsin.channels.model import COMMONMARK, PLAIN, Support
+from tocsin.core.records.as_json import to_json
 from tocsin.testing.channel_bench import ChannelBench
 from tocsin.testing.fakes import ScriptedTransport
 
@@ -98,6 +100,18 @@ class MessageContract(ChannelBench):
         assert asyncio.run(adapter.transmit(outgoing)).result.ok
         assert [part.text for part in parts] == [part.text for part in plan.parts]
 
+    @pytest.mark.parametrize("mode", ["", PLAIN, COMMONMARK])
+    def test_the_layout_of_the_plan_shows_what_would_be_sent(self, mode: str) -> None:
+        """The composer draws it."""
+        content = {
+            "title": "Disk full",
+            "click": "https://graphs.example/d",
+            "actions": [{"label": "Run book", "url": "https://wiki.example/run"}],
+        }
+        plan = self.build().dresser.plan(Outgoing(self.target, "Root is 91 % full", parse_mode=mode, content=content))
+        shown = _texts(to_json(plan.parts))
+        assert all(text in shown for text in ("Disk full", "91 % full", "https://graphs.example/d", "Run book")), shown
+
     def test_fields_with_their_default_change_nothing(self) -> None:
         """A caller may send every field."""
         defaults = {"title": "", "priority": "default", "type": "", "click": "", "actions": [], "silent": False}
@@ -107,3 +121,16 @@ class MessageContract(ChannelBench):
             texts.append(found.parts)
             assert found.fields == ()
         assert texts[0] == texts[1]
+
+
+def _texts(parts: Sequence[Mapping[str, Any]]) -> str:
+    """Return every text of the layouts of parts."""
+
+    def walk(value: Any) -> Iterator[str]:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict | list):
+            for each in value.values() if isinstance(value, dict) else value:
+                yield from walk(each)
+
+    return "\n".join(text for part in parts for text in walk(part["layout"]))

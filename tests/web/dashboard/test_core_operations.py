@@ -83,6 +83,22 @@ async def test_a_dry_run_says_what_becomes_of_each_field(whole, transport):
     assert transport.sent == []
 
 
+async def test_a_dry_run_of_a_profile_shows_the_message_as_each_product_would(whole, transport, tmp_path):
+    (tmp_path / "profiles.yaml").write_text(
+        "oncall:\n- {channel: slack, target: '#ops'}\n- {channel: slack, target: '#quiet', min_priority: high}\n"
+        "- {channel: slack, target: 'nowhere at all'}\n",
+    )
+    body = {"message": "91 % full", "title": "web1", "type": "failure", "dry_run": True}
+    answer = await whole.post("/api/msg/profiles/oncall/send", body)
+    first, quiet, wrong = answer.json()["plans"]
+    [head, card] = first["parts"][0]["layout"]["sections"]
+    assert (head["blocks"][0]["kind"], head["blocks"][0]["spans"][0]["text"]) == ("title", "web1")
+    assert (card["card"], card["colour"], card["blocks"][0]["spans"][0]["text"]) == (True, "#E01E5A", "91 % full")
+    assert "min_priority" in quiet["skipped"]
+    assert (wrong["parts"], "not a valid target" in wrong["error"]) == ([], True)
+    assert transport.sent == []
+
+
 async def test_the_subject_of_a_message_is_its_title(whole, transport):
     transport.script = [SENT]
     assert (await whole.post("/api/msg/send", {**GOOD, "subject": "web1"})).status == 200

@@ -90,6 +90,7 @@ class BotchatAdapter(OutboundAdapter):
     )
 
     dressing = "tocsin.channels.botchat.dressing:BotchatDressing"
+    layouts = "tocsin.channels.botchat.layout:layout_of"
     inbound = "tocsin.channels.botchat.conversation:BotchatConversation"
 
     def __init__(self, config: Values, tools: Tools) -> None:
@@ -148,6 +149,10 @@ class BotchatAdapter(OutboundAdapter):
             await self._api.call("editMessageText", **place, text=WITHDRAWN)
             return f"id={ref['id']} is too old to delete; its text was removed"
         return f"withdrew id={ref['id']}"
+
+    def body(self, part: Part) -> dict[str, Any]:
+        """Return the parameters of `sendMessage`."""
+        return self._draft(part).params()
 
     async def _send(self, draft: "Draft") -> Sent:
         while True:  # each amendment is made at most once

@@ -127,6 +127,7 @@ class EmailAdapter(OutboundAdapter):
     )
 
     dressing = "tocsin.channels.email.links:MailDressing"
+    layouts = "tocsin.channels.email.layout:layout_of"
 
     def __init__(self, config: Values, tools: Tools) -> None:
         super().__init__(config, tools)
@@ -151,6 +152,17 @@ class EmailAdapter(OutboundAdapter):
         Mails with one key or one thread belong together: the ID of the first is made from its name, and later ones are
         replies to it.
         """
+        mail, message_id, subject = self._mail(part)
+        async with self._logged_in(self.spec.send_timeout_s) as session:
+            await session.submit(self._sender.address, read_address(part.target).address, mail)
+        return Sent(f"message-id={message_id}", {"subject": subject} if subject else {})
+
+    def body(self, part: Part) -> bytes:
+        """Return the mail."""
+        return self._mail(part)[0]
+
+    def _mail(self, part: Part) -> tuple[bytes, str, str]:
+        """Return the mail, its Message-ID, and its subject if it has a key or a thread."""
         recipient, content, keyed = read_address(part.target), part.content, part.keyed
         title, markdown = content.title if content else "", part.parse_mode == COMMONMARK
         message_id, thread = self._message_id(part.key, part.target), None
@@ -176,9 +188,7 @@ class EmailAdapter(OutboundAdapter):
             )
         except ValueError as error:
             raise ChannelError(f"the message cannot be converted to an email: {error}") from None
-        async with self._logged_in(self.spec.send_timeout_s) as session:
-            await session.submit(self._sender.address, recipient.address, mail)
-        return Sent(f"message-id={message_id}", {"subject": subject} if subject else {})
+        return mail, message_id, subject
 
     def _dress(self, contents: MailContents, part: Part, thread: MailThread | None) -> None:
         if part.content:

@@ -65,6 +65,7 @@ class GuildchatAdapter(OutboundAdapter):
     )
 
     dressing = "tocsin.channels.guildchat.embeds:GuildchatEmbeds"
+    layouts = "tocsin.channels.guildchat.layout:layout_of"
     inbound = "tocsin.channels.guildchat.inbound:GuildchatInbound"
 
     def __init__(self, config: Values, tools: Tools) -> None:
@@ -131,6 +132,10 @@ class GuildchatAdapter(OutboundAdapter):
         if part.content:
             self.dresser.dress(body, part, part.content)
         return body
+
+    def body(self, part: Part) -> dict[str, Any]:
+        """Return the body of a new message."""
+        return self._body(part)
 
     async def probe(self) -> str:
         """Look up the bot's own user."""

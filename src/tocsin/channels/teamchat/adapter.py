@@ -78,6 +78,7 @@ class TeamchatAdapter(OutboundAdapter):
     )
 
     dressing = "tocsin.channels.teamchat.blocks:TeamchatBlocks"
+    layouts = "tocsin.channels.teamchat.layout:layout_of"
     inbound = "tocsin.channels.teamchat.inbound:TeamchatInbound"
 
     def __init__(self, config: "Values", tools: Tools) -> None:
@@ -145,6 +146,10 @@ class TeamchatAdapter(OutboundAdapter):
         if part.content:
             self.dresser.dress(body, part, part.content)
         return body
+
+    def body(self, part: Part) -> dict[str, Any]:
+        """Return the body of `chat.postMessage`."""
+        return self._body(part, part.target)
 
     async def probe(self) -> str:
         """Check the token; the answer names the bot and the workspace."""

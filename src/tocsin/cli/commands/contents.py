@@ -12,7 +12,7 @@ from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.text import readable
 
 if TYPE_CHECKING:
-    from tocsin.channels.dressing import MessagePlan
+    from tocsin.messaging.outbound.results import PlannedTarget
 
 PRIORITIES = ("min", "low", "default", "high", "urgent")
 ACTION_FORMS = "must be view,LABEL,URL or call,LABEL,NAME or call,LABEL,NAME,VALUE"
@@ -65,17 +65,19 @@ def parse_mode_of(arguments: argparse.Namespace) -> str:
     return FORMATS.get(given, given)
 
 
-def show_plans(
-    out: Console, plans: "list[tuple[str, str, MessagePlan | TocsinError]]", label: Callable[[str], str]
-) -> int:
+def show_plans(out: Console, plans: "list[PlannedTarget]", label: Callable[[str], str]) -> int:
     """Print what a message would become for each target; return the exit code."""
-    ok = not any(isinstance(plan, TocsinError) for _, _, plan in plans)
+    ok = not any(isinstance(each.plan, TocsinError) and not each.skipped for each in plans)
     if out.as_json:
-        out.document([_as_json(*each) for each in plans])
+        out.document([_as_json(each) for each in plans])
         return DONE if ok else FAILED
-    for channel, target, plan in plans:
+    for each in plans:
+        plan = each.plan
+        if each.skipped:
+            out.line(f"{label(each.channel)} {each.target}: {each.skipped}")
+            continue
         if isinstance(plan, TocsinError):
-            out.error(f"{label(channel)} {target}: {plan.in_result()}")
+            out.error(f"{label(each.channel)} {each.target}: {plan.in_result()}")
             continue
         count = len(plan.parts)
         out.line(f"{label(plan.channel)} {plan.target}: {number_of(count, 'message')}")
@@ -87,10 +89,11 @@ def show_plans(
     return DONE if ok else FAILED
 
 
-def _as_json(channel: str, target: str, plan: "MessagePlan | TocsinError") -> dict[str, Any]:
+def _as_json(planned: "PlannedTarget") -> dict[str, Any]:
+    place, plan = {"channel": planned.channel, "target": planned.target}, planned.plan
     if isinstance(plan, TocsinError):
-        return {"channel": channel, "target": target, "parts": [], "fields": [], "error": plan.in_result()}
-    return {**to_json(plan), "error": ""}
+        return {**place, "parts": [], "fields": [], "error": plan.in_result(), "skipped": planned.skipped}
+    return {**to_json(plan), "error": "", "skipped": planned.skipped}
 
 
 def _line(text: str) -> str:

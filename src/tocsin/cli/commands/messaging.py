@@ -19,6 +19,7 @@ from tocsin.core.text.strings import number_of
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.messenger import NotifyResult
 from tocsin.messaging.outbound.profiles import Profile
+from tocsin.messaging.outbound.results import PlannedTarget
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, FAILED, MISUSED, Console
 from tocsin.terminal.text import read_message, readable
@@ -141,7 +142,7 @@ def _plan_send(arguments: argparse.Namespace, message: str, options: Options, ou
             )
         except TocsinError as error:
             planned = error
-        return show_plans(out, [(channel, target, planned)], app.registry.label)
+        return show_plans(out, [PlannedTarget(channel, target, planned)], app.registry.label)
 
     return with_app(options, out, work)
 

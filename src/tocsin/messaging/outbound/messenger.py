@@ -22,6 +22,7 @@ from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.messaging.outbound.results import (
     SHOWN,
     NotifyResult,
+    PlannedTarget,
     facts_of,
     outcome_of,
     queued_result,
@@ -239,12 +240,9 @@ class Messenger:
 
     def plan(
         self, profile: str, message: str, *, parse_mode: str = "", content: Mapping[str, Any] = NO_CONTENT
-    ) -> "list[tuple[str, str, MessagePlan | TocsinError]]":
-        """Return channel, target and what the message would become for each target, or why it would be refused.
-
-        Raises UnknownProfileError or ConfigError.
-        """
-        found: list[tuple[str, str, MessagePlan | TocsinError]] = []
+    ) -> list[PlannedTarget]:
+        """Return what the message would become for each target; raises UnknownProfileError or ConfigError."""
+        found = []
         for entry in self._profiles().get(profile).entries:
             planned: MessagePlan | TocsinError
             try:
@@ -253,7 +251,7 @@ class Messenger:
                 planned = self._outbox.plan(entry.channel, entry.target, message, parse_mode=mode, content=adapted)
             except TocsinError as error:
                 planned = error
-            found.append((entry.channel, entry.target, planned))
+            found.append(PlannedTarget(entry.channel, entry.target, planned, entry.skips(content)))
         return found
 
     def check_profile(self, profile: str) -> None:

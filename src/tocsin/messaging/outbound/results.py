@@ -1,12 +1,16 @@
 """The outcomes of sends, and what the audit log says of them."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tocsin.channels.contract import Receipt, SendResult
-from tocsin.core.errors import RemoteError
+from tocsin.core.errors import RemoteError, TocsinError
 from tocsin.core.text.strings import truncate
 from tocsin.delivery.model import Delivery
 from tocsin.messaging.outbound.outbox import may_be_out
+
+if TYPE_CHECKING:
+    from tocsin.channels.dressing import MessagePlan
 
 # Characters of a caller's name in an audit line, so that a long one leaves room for the rest.
 SHOWN = 200
@@ -34,6 +38,16 @@ class NotifyResult:
     def ok(self) -> bool:
         """Whether every target received the message."""
         return self.failed == 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTarget:
+    """What a message would become for one target, or why it would be refused."""
+
+    channel: str
+    target: str
+    plan: "MessagePlan | TocsinError"
+    skipped: str = ""  # why the profile leaves the target out
 
 
 def with_id(receipt: Receipt, id_: str) -> Receipt:

@@ -27,6 +27,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.messenger import Messenger, NotifyResult
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.messaging.outbound.profiles import Profile, Profiles
+from tocsin.messaging.outbound.results import PlannedTarget
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.headers import prefers_async, require_target
 from tocsin.rest.operations import OfferedTool, Operations, operation
@@ -229,7 +230,7 @@ class MessagingRoutes:
         require_target(request.scope, name)
         if body.dry_run:
             plans = self._parts.messenger.plan(name, body.message, parse_mode=body.mode, content=body.content)
-            return JSONResponse({"profile": name, "plans": [_planned_target(*each) for each in plans]})
+            return JSONResponse({"profile": name, "plans": [_planned_target(each) for each in plans]})
         if prefers_async(request.scope):
             found = await self._parts.messenger.notify_by_queue(
                 name, body.message, caller, parse_mode=body.mode, content=body.content
@@ -288,11 +289,11 @@ def _planned(plan: MessagePlan) -> dict[str, Any]:
     return {"parts": parts, "warnings": warnings, "fields": fields}
 
 
-def _planned_target(channel: str, target: str, plan: MessagePlan | TocsinError) -> dict[str, Any]:
-    if isinstance(plan, TocsinError):
-        refused: dict[str, Any] = {"parts": [], "warnings": [], "fields": []}
-        return {**refused, "channel": channel, "target": target, "error": plan.in_result()}
-    return {**_planned(plan), "channel": channel, "target": target, "error": ""}
+def _planned_target(planned: PlannedTarget) -> dict[str, Any]:
+    place = {"channel": planned.channel, "target": planned.target, "skipped": planned.skipped}
+    if isinstance(planned.plan, TocsinError):
+        return {"parts": [], "warnings": [], "fields": [], **place, "error": planned.plan.in_result()}
+    return {**_planned(planned.plan), **place, "error": ""}
 
 
 def _sent(response: SendResponse, receipt: Receipt) -> Response:

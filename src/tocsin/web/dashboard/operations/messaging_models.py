@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from tocsin.channels.content import MAX_TITLE, Content, make_content
 from tocsin.channels.contract import NO_CONTENT, SendResult
-from tocsin.channels.dressing import FieldPlan
+from tocsin.channels.dressing import FieldPlan, PartPlan
 from tocsin.channels.model import FORMATS
 from tocsin.core.reading.fields import TextType
 from tocsin.core.reading.records import Written
@@ -165,18 +165,10 @@ class SentMessage(SendResult):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartRecord:
-    """One of the messages into which a text is split."""
-
-    text: str
-    length: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun:
     """Messages that would be sent."""
 
-    parts: list[PartRecord]
+    parts: list[PartPlan]
     warnings: list[str]
     fields: Annotated[list[FieldPlan], "What becomes of each field: native, degraded or ignored."]
 
@@ -188,6 +180,7 @@ class TargetPlan(DryRun):
     channel: str
     target: str
     error: str
+    skipped: Annotated[str, "Why the profile leaves this target out; empty if it does not."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

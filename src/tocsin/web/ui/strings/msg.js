@@ -37,6 +37,39 @@ export const MSG = {
   preview: "Preview",
   previewTarget: "Enter a target to see a preview.",
   previewNone: "Enter a message to see a preview.",
+  previewWrong: "A field is not valid; see the message beside it.",
+  /** @param {number} targets @param {number} failed */
+  previewed: (targets, failed) => `Preview for ${targets === 1 ? "1 target" : `${targets} targets`}${failed ? `, ${failed} refused` : ""}`,
+  /** @param {string} name */
+  on: (name) => `Message on ${name}`,
+  silently: ", no sound",
+  /** @param {string} note */
+  ignored: (note) => (note ? `${note} is left out` : "is left out"),
+  more: "More fields",
+  /** @param {number} count */
+  set: (count) => `(${count} filled in)`,
+  fields: /** @type {Record<string, string>} */ ({
+    title: "Title", format: "Format of the message", type: "Type", priority: "Priority", click: "Link", actions: "Buttons", mention: "Mention",
+    key: "Key", thread: "Thread", if_gone: "If it was deleted there", unable: "If the channel cannot edit", ttl: "Expires after, in seconds", silent: "No sound",
+  }),
+  formats: /** @type {[string, string][]} */ ([["", "Default of the channel"], ["plain", "Plain text"], ["markdown", "Markdown"]]),
+  types: /** @type {[string, string][]} */ ([["", "None"], ["info", "Information"], ["success", "Success"], ["warning", "Warning"], ["failure", "Failure"]]),
+  priorities: /** @type {[string, string][]} */ ([["", "Default"], ["min", "Minimal, no sound"], ["low", "Low, no sound"], ["high", "High"], ["urgent", "Urgent"]]),
+  ifGone: /** @type {[string, string][]} */ ([["", "Send it as a new message"], ["drop", "Drop it"]]),
+  unable: /** @type {[string, string][]} */ ([["", "Send it as a new message"], ["skip", "Skip it"]]),
+  clickHint: "What the message is about.",
+  mentionHint: "@here, @channel, @name or an ID, separated by commas.",
+  keyHint: "A later message with this key edits this one.",
+  threadHint: "Groups messages below the first one.",
+  ttlHint: "For a queued message that could not be sent by then.",
+  label: "Label",
+  addButton: "Add a button",
+  /** @param {number} number */
+  buttonLabel: (number) => `Label of button ${number}`,
+  /** @param {number} number */
+  buttonAddress: (number) => `Address of button ${number}`,
+  /** @param {string} name */
+  removeButton: (name) => `Remove the button ${name}`,
   /** @param {number} number @param {number} all @param {number} length */
   part: (number, all, length) => (all > 1 ? `Part ${number} of ${all}, ${length.toLocaleString("en")} characters` : `${length.toLocaleString("en")} characters`),
   /** @param {string} target */

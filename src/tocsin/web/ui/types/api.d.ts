@@ -64,6 +64,8 @@ export interface AuditSearch {
   next_cursor: string | null;
   took_ms: number;
 }
+/** What a block of a message is. */
+export type BlockKind = "text" | "title" | "buttons";
 /** Commit missing from the base. */
 export interface BranchCommit {
   sha: string;
@@ -536,7 +538,7 @@ export interface DisableJob {
 }
 /** Messages that would be sent. */
 export interface DryRun {
-  parts: PartRecord[];
+  parts: PartPlan[];
   warnings: string[];
   fields: FieldPlan[];
 }
@@ -841,6 +843,31 @@ export interface LastTestRecord {
   message: string;
   error: string;
 }
+/** A title, a text, or a row of buttons. */
+export interface LayoutBlock {
+  kind: BlockKind;
+  spans: TextSpan[];
+  buttons: LayoutButton[];
+}
+/** A button of a message; one without an address calls back. */
+export interface LayoutButton {
+  label: string;
+  url: string;
+  style: string;
+}
+/** A line above a message. */
+export interface LayoutHeader {
+  name: string;
+  value: string;
+}
+/** The frame in which a product shows a message. */
+export type LayoutLook = "text" | "chat" | "post" | "card" | "mail";
+/** Blocks that stand together; those of a card have a bar of its colour. */
+export interface LayoutSection {
+  blocks: LayoutBlock[];
+  card: boolean;
+  colour: string;
+}
 /** One line that a run printed. */
 export interface LogLine {
   n: number;
@@ -879,6 +906,13 @@ export interface MemoryStats {
 export interface MessageError {
   code: string;
   message: string;
+}
+/** How a product shows one message. */
+export interface MessageLayout {
+  look: LayoutLook;
+  sections: LayoutSection[];
+  headers: LayoutHeader[];
+  silent: boolean;
 }
 /** What a delivery does with its message. */
 export type MessageOperation = "send" | "edit" | "withdraw";
@@ -1160,10 +1194,11 @@ export interface Page_WorkflowSummary_ {
   next_cursor: string | null;
   total: number | null;
 }
-/** One of the messages into which a text is split. */
-export interface PartRecord {
+/** One of the messages into which a text is split, with its length in the product's units. */
+export interface PartPlan {
   text: string;
   length: number;
+  layout: MessageLayout;
 }
 /** What a ping reported. */
 export interface PingBody {
@@ -1831,12 +1866,13 @@ export type SubsystemState = "disabled" | "unconfigured" | "ok" | "degraded" | "
 export type Support = "native" | "degraded" | "ignored" | "refused";
 /** What a message would become for one target; `error` says why it would be refused. */
 export interface TargetPlan {
-  parts: PartRecord[];
+  parts: PartPlan[];
   warnings: string[];
   fields: FieldPlan[];
   channel: string;
   target: string;
   error: string;
+  skipped: string;
 }
 /** Unit of work with a state, optionally with its own git branch; facts of the branch are those of the last look. */
 export interface TaskJobRecord {
@@ -1867,6 +1903,12 @@ export interface TaskJobRecord {
 export type TaskJobStatus = "queued" | "running" | "completed" | "failed" | "cancelled";
 /** How urgent a task job is; people and lists read it. */
 export type TaskPriority = "low" | "normal" | "high";
+/** A piece of text with one formatting. */
+export interface TextSpan {
+  text: string;
+  styles: string[];
+  url: string;
+}
 /** The record of a token, without the token itself. */
 export interface TokenRecord {
   id: string;

@@ -1,0 +1,98 @@
+"""Read HTML as spans of text."""
+
+import re
+from collections.abc import Iterable
+from html.parser import HTMLParser
+
+from tocsin.channels.layout.model import TextSpan
+
+_STYLES = {
+    **dict.fromkeys(("b", "strong", "th"), "bold"),
+    **dict.fromkeys(("i", "em"), "italic"),
+    **dict.fromkeys(("u", "ins"), "underline"),
+    **dict.fromkeys(("s", "strike", "del"), "strike"),
+    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "heading"),
+    "code": "code",
+    "pre": "pre",
+    "blockquote": "quote",
+    "tg-spoiler": "spoiler",
+}
+_BLOCKS = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "pre", "blockquote", "table", "div"})
+_ROWS = frozenset({"li", "tr"})
+_SKIPPED = frozenset({"head", "style", "script"})
+
+
+def html_spans(source: str, *, is_page: bool = True) -> list[TextSpan]:
+    """Return the spans of HTML; with `is_page`, blank space between elements has no meaning."""
+    reader = _SpanReader(is_page=is_page)
+    reader.feed(source)
+    reader.close()
+    return reader.spans
+
+
+class _SpanReader(HTMLParser):
+    def __init__(self, *, is_page: bool) -> None:
+        super().__init__(convert_charrefs=True)
+        self.spans: list[TextSpan] = []
+        self._is_page = is_page
+        self._open: list[tuple[str, str]] = []  # tag and address
+        self._numbers: list[int] = []  # of the open lists; 0 has no numbers
+        self._gap = ""
+
+    def handle_starttag(self, tag: str, attrs: Iterable[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag in {"br", "hr"}:
+            self._add("\n")
+            return
+        self._begin(tag)
+        is_kept = "white-space:pre-wrap" in (values.get("style") or "")
+        self._open.append(("pre-wrap" if is_kept else tag, values.get("href") or "" if tag == "a" else ""))
+        if tag in {"ul", "ol"}:
+            self._numbers.append(int(values.get("start") or 1) if tag == "ol" else 0)
+        if tag == "li":
+            number = self._numbers[-1] if self._numbers else 0
+            self._add("  " * (len(self._numbers) - 1) + (f"{number}. " if number else "• "))
+            if number:
+                self._numbers[-1] += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        names = [name for name, _ in self._open]
+        kind = tag if tag in names else "pre-wrap"
+        if kind not in names:
+            return
+        del self._open[len(names) - 1 - names[::-1].index(kind) :]
+        if tag in {"ul", "ol"} and self._numbers:
+            self._numbers.pop()
+        if tag in {"td", "th"}:
+            self._add("  ")
+        self._begin(tag)
+
+    def handle_data(self, data: str) -> None:
+        names = {name for name, _ in self._open}
+        if names & _SKIPPED:
+            return
+        if self._is_page and not names & {"pre", "pre-wrap"}:
+            data = re.sub(r"\s+", " ", data)
+            if not self.spans or self._gap:
+                data = data.lstrip()
+        self._add(data)
+
+    def _begin(self, tag: str) -> None:
+        """Note the gap before the next text, which a block or a row causes."""
+        if not self._is_page or not self.spans:
+            return
+        if tag in _BLOCKS and "li" not in {name for name, _ in self._open}:
+            self._gap = "\n\n"
+        elif tag in _ROWS or tag in _BLOCKS:
+            self._gap = self._gap or "\n"
+
+    def _add(self, text: str) -> None:
+        if not text:
+            return
+        if self._gap:
+            self.spans.append(TextSpan(self._gap))
+            self._gap = ""
+        styles = tuple(dict.fromkeys(_STYLES[name] for name, _ in self._open if name in _STYLES))
+        if "pre" in styles:
+            styles, text = ("pre",), text.rstrip("\n")
+        self.spans.append(TextSpan(text, styles, next((url for _, url in reversed(self._open) if url), "")))

@@ -1,0 +1,4 @@
+// What the drawing of a message says.
+export const MESSAGE = {
+  app: "App",
+};
