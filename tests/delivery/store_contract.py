@@ -1018,6 +1018,17 @@ class StoreContract:
         for cursor in ("x", ":", "1:2:3", "-1", "é"):
             await store.search(DeliveryFilter(cursor=cursor))
 
+    async def test_a_search_by_key_finds_each_message_with_it(self, store: DeliveryStore):
+        keyed = [replace(new(text, target), key="disk") for text, target in (("1", "door"), ("2", "hall"))]
+        await put(store, *keyed, replace(new("3"), key="disk2"), new("4"))
+        for query, names in (
+            (DeliveryFilter(key="disk"), {"1", "2"}),
+            (DeliveryFilter(key="disk", channel="bell", target="door"), {"1"}),
+            (DeliveryFilter(key="disk", status=DeliveryStatus.QUEUED, text="2"), {"2"}),
+            (DeliveryFilter(key="dis"), set()),
+        ):
+            assert {found.message for found in (await store.search(query)).items} == names
+
     async def test_every_field_of_a_query_narrows_it(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new("1", "door", "bell"), new("2", "window", "bell"), new("3", "door", "horn"))
         clock.advance(10)

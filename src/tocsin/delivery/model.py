@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from tocsin.channels.action_tokens import comparable, given_key
-from tocsin.channels.model import MessageOperation
+from tocsin.channels.model import FORMATS, MessageOperation
 from tocsin.core.errors import ChannelError, FailureKind, clamp_retry_after_s
 from tocsin.core.ids import new_id
 from tocsin.core.records.marks import Converted, Private, Time, after
@@ -207,6 +207,12 @@ class Delivery:
     def content(self) -> Mapping[str, Any]:
         """Title, priority and the other fields of the message; empty for a plain text."""
         return self.extra.get(CONTENT) or {}
+
+    @property
+    @after("thread")
+    def format(self) -> str:
+        """How the text is read: plain, markdown, native, or a parse mode of the channel."""
+        return next((name for name, mode in FORMATS.items() if mode == self.parse_mode), self.parse_mode)
 
     def is_same_message(self, new: NewDelivery) -> bool:
         """Whether `new`, which has the same idempotency key, is the same message."""

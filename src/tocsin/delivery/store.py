@@ -71,6 +71,7 @@ class DeliveryFilter:
     limit: int = 50
     cursor: str = ""  # `next_cursor` of the previous page
     undismissed: bool = False
+    key: str = ""
 
 
 def search_words(words: Iterable[str]) -> list[str]:

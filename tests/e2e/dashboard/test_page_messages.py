@@ -8,6 +8,9 @@ from playwright.sync_api import Page, Request, expect
 from tests.e2e.dashboard.conftest import LOOKS, Visitor
 from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
 
+from tocsin.assembly.program import App
+from tocsin.messaging.outbound.caller import Caller
+
 Visit = Callable[..., Visitor]
 CHANNELS = {
     "TEAMCHAT_BOT_TOKEN": "xoxb-100000000001-example-example-example",
@@ -133,3 +136,122 @@ def test_what_was_typed_survives_a_reload(visit: Visit):
     page.reload()
     expect(page.get_by_label("Message", exact=True)).to_have_value("half a sentence")
     expect(page.get_by_text("(1 filled in)")).to_be_visible()
+
+
+# --- deliveries
+
+
+def send(dashboard: ServedDashboard, text: str, **fields: object) -> str:
+    """Send a message with a key, and return the ID of its delivery."""
+    dashboard.transport.will_answer({"ok": True, "channel": "C0OPS", "ts": "1503435956.000247"})
+    content = {"key": "disk-web1", **fields}
+
+    async def work(app: App) -> str:
+        receipt = await app.messenger.send("teamchat", "#ops", text, Caller("gateway"), content=content)
+        assert receipt.result.ok, receipt.result.error
+        return receipt.delivery
+
+    return dashboard.do(work)
+
+
+@pytest.mark.parametrize(("theme", "size"), LOOKS)
+def test_a_delivery_shows_its_fields_and_the_other_messages_of_its_key(
+    visit: Visit, dashboard: ServedDashboard, theme: str, size: tuple[int, int]
+):
+    first = send(dashboard, "Disk 91 % full", title="web1", type="failure", click="https://graphs.example/web1")
+    second = send(dashboard, "Disk is fine again", type="success")
+    visitor = visit(size, theme)
+    page = visitor.open(f"#/deliveries/{second}")
+    facts = page.locator(".facts")
+    expect(facts).to_contain_text("Edit")
+    expect(facts).to_contain_text("disk-web1")
+    revisions = page.get_by_role("region", name="Messages with this key")
+    expect(revisions.locator("[aria-current=page]")).to_contain_text("Disk is fine again")
+    revisions.locator(f"a[href='#/deliveries/{first}']").click()
+    expect(page.locator(".delivery__message")).to_contain_text("Disk 91 % full")
+    expect(page.get_by_role("link", name="https://graphs.example/web1")).to_be_visible()
+    assert visitor.violations() == []
+    assert visitor.overflow() <= 0
+
+
+def test_the_list_of_deliveries_is_filtered_by_key(visit: Visit, dashboard: ServedDashboard):
+    send(dashboard, "With another key", key="other")
+    page = visit().open(f"#/deliveries/{send(dashboard, 'With the key', key='only-one')}")
+    page.locator(".facts").get_by_role("link", name="only-one").click()
+    expect(page.get_by_role("row").filter(has_text="With the key")).to_have_count(1)
+    expect(page.get_by_role("row").filter(has_text="With another key")).to_have_count(0)
+    expect(page.get_by_role("searchbox", name="Key")).to_have_value("only-one")
+
+
+def test_a_message_with_a_key_is_edited_in_the_composer_after_a_question(visit: Visit, dashboard: ServedDashboard):
+    delivery = send(dashboard, "Disk 91 % full", title="web1", key="edited", priority=4)
+    page = visit().open(f"#/deliveries/{delivery}")
+    page.get_by_role("link", name="Edit", exact=True).click()
+    expect(page.get_by_role("heading", name="Edit the message edited")).to_be_visible()
+    expect(page.get_by_label("Message", exact=True)).to_have_value("Disk 91 % full")
+    page.get_by_label("Message", exact=True).fill("Disk is fine again")
+    dashboard.transport.will_answer({"ok": True, "channel": "C0OPS", "ts": "1503435956.000247"})
+    page.get_by_role("button", name="Replace").click()
+    page.get_by_role("dialog").get_by_role("button", name="Replace").click()
+    expect(page.get_by_role("region", name="Messages with this key").get_by_role("listitem")).to_have_count(2)
+    sent = dashboard.transport.sent[-1]
+    assert sent.url.endswith("chat.update")
+    assert json.loads(sent.body)["blocks"][0]["text"]["text"].endswith("web1")
+
+
+def test_a_message_with_a_key_is_withdrawn_after_a_question(visit: Visit, dashboard: ServedDashboard):
+    delivery = send(dashboard, "Disk 91 % full", key="withdrawn")
+    page = visit().open(f"#/deliveries/{delivery}")
+    dashboard.transport.will_answer({"ok": True})
+    page.get_by_role("button", name="Withdraw").click()
+    page.get_by_role("dialog").get_by_role("button", name="Withdraw").click()
+    expect(page.get_by_role("region", name="Messages with this key")).to_contain_text("Withdrawal")
+    assert dashboard.transport.sent[-1].url.endswith("chat.delete")
+    expect(page.get_by_role("button", name="Withdraw")).to_have_count(0)
+
+
+# --- two forms
+
+
+@pytest.mark.parametrize(("theme", "size"), LOOKS)
+def test_a_heartbeat_is_created_and_changed_in_a_form_that_names_what_is_wrong(
+    visit: Visit, theme: str, size: tuple[int, int]
+):
+    visitor = visit(size, theme)
+    visitor.expected = ("422",)
+    page = visitor.open("#/heartbeats/new")
+    name = f"nightly-{theme}"
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Expected").select_option("schedule")
+    page.get_by_label("Schedule", exact=False).fill("0 25 * * *")
+    page.get_by_label("Grace").fill("soon")
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator("#field-schedule")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#field-grace-problem")).to_be_visible()
+    assert visitor.violations() == []
+    assert visitor.overflow() <= 0
+    page.locator("#field-schedule").fill("0 3 * * *")
+    page.locator("#field-grace").fill("30m")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    page.get_by_role("link", name="Edit", exact=True).click()
+    expect(page.locator("#field-grace")).to_have_value("30m")
+    page.get_by_label("Expected").select_option("period")
+    page.locator("#field-period").fill("1h30m")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    expect(page.locator(".facts")).to_contain_text("every 1 h 30 min")
+
+
+def test_a_new_token_is_limited_to_the_profiles_that_are_chosen(visit: Visit):
+    visitor = visit()
+    page = visitor.open("#/settings?tab=tokens")
+    page.get_by_role("button", name="New token").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("alerts")
+    dialog.get_by_label("Scopes").select_option("send")
+    dialog.get_by_label("oncall").check()
+    assert visitor.violations() == []
+    dialog.get_by_role("button", name="Create").click()
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_role("row").filter(has_text="alerts")).to_contain_text("oncall")

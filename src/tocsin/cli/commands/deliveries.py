@@ -58,6 +58,7 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--status", choices=[str(status) for status in DeliveryStatus], help="state of the deliveries")
     parser.add_argument("--channel", default="", help="channel or alias of the deliveries")
     parser.add_argument("--target", default="", help="target of the deliveries")
+    parser.add_argument("--key", default="", help="key of the message")
     parser.add_argument("--search", default="", metavar="WORDS", help="words in the message or target")
     parser.add_argument("--since", type=moment, metavar="TIME", help="earliest time of creation")
     add_limit(parser, USUAL_LIMIT, MAX_LIMIT)
@@ -81,6 +82,7 @@ def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
             channel=_kind(arguments, app),
             target=readable(arguments.target),
             text=readable(arguments.search),
+            key=readable(arguments.key),
             since=arguments.since,
             limit=arguments.limit,
         )

@@ -44,6 +44,7 @@ def matches(delivery: Delivery, query: DeliveryFilter) -> bool:
         and not (query.undismissed and delivery.dismissed)
         and query.channel in {"", delivery.channel}
         and query.target in {"", delivery.target}
+        and query.key in {"", delivery.key}
         and all(word in text for word in words)
     )
 

@@ -49,6 +49,7 @@ def search(connection: sqlite3.Connection, query: DeliveryFilter) -> ListPage[De
         (f"{place} >= {_FIRST_OF_STATUS}", query.status if words and query.status is not DeliveryStatus.SENT else None),
         ("d.channel = ?", storable(query.channel)),
         ("d.target = ?", storable(query.target)),
+        ("d.key <> '' AND d.key = ?", storable(query.key)),
         # The second condition only bounds the range: if the clock was set back, it admits too many.
         ("+d.created_at >= ?", query.since),
         (f"{place} >= {_FIRST_SINCE}", query.since),
@@ -68,6 +69,8 @@ def search(connection: sqlite3.Connection, query: DeliveryFilter) -> ListPage[De
 
 def _index(query: DeliveryFilter) -> str:
     """Return the hint for the index with the fewest rows; nearly all deliveries are `sent`."""
+    if query.key:
+        return "INDEXED BY deliveries_key"  # has only deliveries with a key
     if query.status not in {None, DeliveryStatus.SENT}:
         return "INDEXED BY deliveries_status"
     if query.target:

@@ -58,6 +58,7 @@ QUERY = RecordType(
             doc="Channel of the deliveries, or an alias; unknown names are rejected",
         ),
         Field("target", _SHORT, default="", doc="Target of the deliveries"),
+        Field("key", _SHORT, default="", doc="Key of the message"),
         Field("q", _SHORT, default="", doc="Words, or beginnings of words, in the message or target"),
         Field(
             "since",
@@ -137,6 +138,7 @@ class DeliveryRoutes:
             since=query["since"],
             limit=query["limit"],
             cursor=query["cursor"],
+            key=query["key"],
         )
 
     def _kind(self, channel: str) -> str:

@@ -143,6 +143,11 @@ async def _cancelled_delivery(world: ContractWorld) -> str:
     return delivery
 
 
+async def _keyed_delivery(world: ContractWorld) -> str:
+    message = {"channel": "teamchat", "target": "#ops", "message": "hello", "key": world.name(), "queue": True}
+    return str((await world.post("/api/msg/send", message))["id"])
+
+
 async def _failed_delivery(world: ContractWorld) -> str:
     delivery, store = await _delivery(world), world.app.outbox.store
     waits = AttemptOutcome(DeliveryStatus.RETRY_WAIT, error="HTTP 502", error_class="transient", wait_s=3600)
@@ -252,6 +257,7 @@ MAKERS: dict[str, Callable[[ContractWorld], Awaitable[str]]] = {
     "forgotten memory": _forgotten_memory,
     "heartbeat": _heartbeat,
     "job": _job,
+    "keyed delivery": _keyed_delivery,
     "link": _link,
     "memory": _memory,
     "notification": _notification,

@@ -19,7 +19,7 @@ PAGE = PageSpec(
     group=MenuGroup.OPERATE,
     place=250,
     key="b",
-    details={"/:id": "heartbeat"},
+    details={"/new": "edit", "/:id": "heartbeat", "/:id/edit": "edit"},
     subsystem="heartbeats",
     lists=(SearchList(path="/api/heartbeats", label="Heartbeats", key="name"),),
     tour=Tour(stops=(TourStop(name="heartbeats", address="heartbeats"),), prepare=_add_heartbeats),

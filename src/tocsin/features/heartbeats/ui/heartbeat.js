@@ -3,6 +3,7 @@ import { html, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { duration } from "tocsin/lib/format.js";
 import { definePage } from "tocsin/lib/page.js";
+import { link } from "tocsin/lib/router.js";
 import { ActionButton } from "tocsin/parts/action.js";
 import { CopyButton } from "tocsin/parts/copy.js";
 import { HistoryBar } from "tocsin/parts/history_bar.js";
@@ -49,7 +50,7 @@ function One({ data, change }) {
   const resume = async () => take(await api.post(url`/api/heartbeats/${one.id}/resume`));
   const reveal = async () => setAddress((await api.get(url`/api/heartbeats/${one.id}/address`)).ping_url);
   const read = async (/** @type {number} */ n) => setLog(await api.get(url`/api/heartbeats/${one.id}/pings/${String(n)}/body`));
-  const actions = html`<${ActionButton} run=${reveal} icon="link">${HEARTBEATS.address}<//>
+  const actions = html`${one.source !== "file" && html`<a class="button" href=${`${link("heartbeats", one.name)}/edit`}>${HEARTBEATS.edit}</a>`}<${ActionButton} run=${reveal} icon="link">${HEARTBEATS.address}<//>
     <${ActionButton} run=${isPaused ? resume : pause} icon=${isPaused ? "play" : "pause"}>${isPaused ? HEARTBEATS.resume : HEARTBEATS.pause}<//>`;
   const empty = html`<${Empty} icon="heartbeats" text=${HEARTBEATS.noPings} command=${`tocsin heartbeats url ${one.name}`} />`;
   return html`<${PageHead} title=${one.name} note=${html`<${Status} state=${one.state} />`} back=${{ href: "#/heartbeats", label: HEARTBEATS.back }} actions=${actions} />

@@ -2,9 +2,10 @@
 import { html } from "tocsin/vendor/preact.js";
 import { api } from "tocsin/lib/api.js";
 import { duration } from "tocsin/lib/format.js";
+import { useKeys } from "tocsin/lib/keys.js";
 import { nextPage } from "tocsin/lib/list.js";
 import { definePage } from "tocsin/lib/page.js";
-import { link } from "tocsin/lib/router.js";
+import { go, link } from "tocsin/lib/router.js";
 import { FileNote } from "tocsin/parts/file_note.js";
 import { HistoryBar } from "tocsin/parts/history_bar.js";
 import { PageHead } from "tocsin/parts/page_head.js";
@@ -45,7 +46,9 @@ function List({ data, query, change }) {
   const empty = isAsked ? undefined : html`<${Empty} icon="heartbeats" text=${HEARTBEATS.empty} example=${HEARTBEATS.example} command=${HEARTBEATS.command} />`;
   /** @type {(grow: (found: any) => any) => void} */
   const grow = (more) => change((now) => ({ ...more(now), jobs: now.jobs }));
-  return html`<${PageHead} title=${HEARTBEATS.title} note=${HEARTBEATS.note} />
+  const add = html`<a class="button button--primary" href="#/heartbeats/new">${HEARTBEATS.add}</a>`;
+  useKeys([{ keys: "n", label: HEARTBEATS.add, run: () => go("#/heartbeats/new") }]);
+  return html`<${PageHead} title=${HEARTBEATS.title} note=${HEARTBEATS.note} actions=${add} />
     ${(data.items.length > 0 || isAsked) && html`<${Toolbar}><${FilterBox} value=${query.q} />
       <${Choice} name="state" label=${HEARTBEATS.state} value=${query.state} options=${[["", HEARTBEATS.anyState], ...HEARTBEATS.states]} /><//>`}
     <${Table} label=${HEARTBEATS.title} rows=${data.items} columns=${COLUMNS} rowKey=${(/** @type {Heartbeat} */ one) => one.id}

@@ -8,11 +8,16 @@ from tocsin.channels.registry import Registry
 from tocsin.core.errors import UnknownChannelError
 from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.store import DeliveryFilter
+from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import Page, PagingOf
+from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.refusals import parse_time, refuse_parameter
+from tocsin.web.dashboard.operations.messaging import sent_message
+from tocsin.web.dashboard.operations.messaging_models import OUTCOMES, SentMessage
+from tocsin.web.http.send_answers import response_to_send
 
 _CHANGES = ("not-found", "invalid-transition")
 
@@ -20,8 +25,9 @@ _CHANGES = ("not-found", "invalid-transition")
 class DeliveryOperations:
     """The operations on deliveries."""
 
-    def __init__(self, outbox: Outbox, registry: Registry) -> None:
+    def __init__(self, outbox: Outbox, registry: Registry, messenger: Messenger) -> None:
         self._outbox = outbox
+        self._messenger = messenger
         self._registry = registry
 
     @operation(
@@ -39,11 +45,12 @@ class DeliveryOperations:
         channel: Annotated[str, Query(max_length=100, description="Channel of the deliveries.")] = "",
         target: Annotated[str, Query(max_length=500, description="Target of the deliveries.")] = "",
         q: Annotated[str, Query(max_length=500, description="Words in the message or target.")] = "",
+        key: Annotated[str, Query(max_length=64, description="Key of the message.")] = "",
         since: Annotated[str, Query(max_length=40, description="Earliest time of creation.")] = "",
     ) -> Any:
         """List deliveries, newest first."""
         query = DeliveryFilter(
-            status, self._kind(channel), target, q, parse_time("since", since), paging.limit, paging.start
+            status, self._kind(channel), target, q, parse_time("since", since), paging.limit, paging.start, key=key
         )
         page = await self._outbox.store.search(query)
         return paging.page(page.items, page.next_cursor)
@@ -95,7 +102,24 @@ class DeliveryOperations:
         """Cancel a waiting delivery."""
         return await self._outbox.cancel(id, caller)
 
+    @operation(
+        "POST",
+        "/api/deliveries/{id}/withdraw",
+        scope="send",
+        extension=True,
+        problems=_CHANGES,
+        answer=SentMessage,
+        responses=OUTCOMES,
+    )
+    async def withdraw_delivery(self, id: str, caller: CallerOf) -> Any:
+        """Withdraw the message whose key a delivery has, and cancel what waits with that key."""
+        delivery = await self._outbox.get(id)
+        if not delivery.key:
+            raise HttpProblemError("invalid-transition", "Only a message with a key can be withdrawn.")
+        receipt = await self._messenger.withdraw(delivery.channel, delivery.target, delivery.key, caller)
+        return sent_message(response_to_send(receipt.result, receipt.failure), receipt)
 
-def delivery_operations(outbox: Outbox, registry: Registry) -> Operations:
+
+def delivery_operations(outbox: Outbox, registry: Registry, messenger: Messenger) -> Operations:
     """Return the operations."""
-    return Operations("deliveries", DeliveryOperations(outbox, registry))
+    return Operations("deliveries", DeliveryOperations(outbox, registry, messenger))

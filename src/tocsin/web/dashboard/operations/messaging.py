@@ -165,7 +165,7 @@ class MessagingRoutes:
                 raise
             receipt = cut_off[0]
         partly = receipt.failure and receipt.parts_sent
-        return _sent(
+        return sent_message(
             partial_response(receipt) if partly else response_to_send(receipt.result, receipt.failure), receipt
         )
 
@@ -193,7 +193,7 @@ class MessagingRoutes:
     def _refused(self, body: SendMessage, error: TocsinError) -> Response:
         kind = self._parts.outbox.kind_of(body.channel)
         result = SendResult(False, kind, body.target, error=error.in_result())
-        return _sent(response_to_send(result, error), Receipt(result))
+        return sent_message(response_to_send(result, error), Receipt(result))
 
     @operation(
         "POST", "/api/msg/test/{channel}", scope="send", own=True, once=True, answer=SentMessage, responses=OUTCOMES
@@ -201,7 +201,7 @@ class MessagingRoutes:
     async def test_channel(self, channel: str, caller: CallerOf) -> Any:
         """Verify the credentials of a channel without sending."""
         receipt = await self._parts.messenger.try_channel(channel, caller)
-        return _sent(response_to_send(receipt.result, receipt.failure), receipt)
+        return sent_message(response_to_send(receipt.result, receipt.failure), receipt)
 
     @operation("GET", "/api/msg/profiles", answer=ProfileList)
     async def list_profiles(self) -> Any:
@@ -278,6 +278,10 @@ def _capabilities(spec: ChannelSpec) -> dict[str, Any]:
         "chunk_at": spec.chunk_at,
         "parse_modes": list(spec.parse_modes),
         "markdown": bool(spec.parse_modes),
+        **{
+            name: field in spec.abilities and spec.abilities[field].support is Support.NATIVE
+            for name, field in (("edits", "key"), ("withdraws", "withdraw"))
+        },
     }
 
 
@@ -296,7 +300,8 @@ def _planned_target(planned: PlannedTarget) -> dict[str, Any]:
     return {**_planned(planned.plan), **place, "error": ""}
 
 
-def _sent(response: SendResponse, receipt: Receipt) -> Response:
+def sent_message(response: SendResponse, receipt: Receipt) -> Response:
+    """Return the response to one message that was sent now."""
     failure, note = receipt.failure, receipt.result.message
     code = (failure.provider_code or str(failure.kind)) if isinstance(failure, RemoteError) else None
     document = {

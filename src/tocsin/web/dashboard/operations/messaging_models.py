@@ -23,6 +23,8 @@ class CapabilitiesRecord:
     chunk_at: int | None
     parse_modes: list[str]
     markdown: bool
+    edits: Annotated[bool, "A later message with the same key edits the first one."]
+    withdraws: Annotated[bool, "A message with a key can be deleted."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,28 +1,36 @@
 // The names of channels: `Slack` for `teamchat`.
 import { api } from "../lib/api.js";
 
-/** @type {Map<string, string>} */
-const labels = new Map();
+/** @typedef {import("../types/records.js").Channel} Channel */
+
+/** @type {Map<string, Pick<Channel, "channel" | "label" | "configured" | "capabilities">>} */
+const known = new Map();
 
 /**
  * Load the names of channels once; pages also work without them.
  * @param {AbortSignal} [signal]
  */
 export async function readChannels(signal) {
-  if (!labels.size) keepChannels((await api.get("/api/msg/channels", {}, { signal }).catch(() => ({ items: [] }))).items);
+  if (!known.size) keepChannels((await api.get("/api/msg/channels", {}, { signal }).catch(() => ({ items: [] }))).items);
 }
 
-/** @param {{channel: string, label: string}[]} channels  As they were read anyhow. */
+/** @param {Pick<Channel, "channel" | "label" | "configured" | "capabilities">[]} channels  As they were read anyhow. */
 export function keepChannels(channels) {
-  for (const { channel, label } of channels) labels.set(channel, label);
+  for (const one of channels) known.set(one.channel, one);
 }
 
 /** @returns {string[]} */
 export function channelKinds() {
-  return [...labels.keys()];
+  return [...known.keys()];
 }
 
 /** @param {string} channel */
 export function channelName(channel) {
-  return labels.get(channel) ?? channel;
+  return known.get(channel)?.label ?? channel;
+}
+
+/** Whether messages on a channel can be changed later. @param {string} channel */
+export function canChange(channel) {
+  const found = known.get(channel);
+  return { edit: Boolean(found?.configured && found.capabilities.edits), withdraw: Boolean(found?.configured && found.capabilities.withdraws) };
 }

@@ -1,49 +1,116 @@
-// One delivery: its text, its state, and the reason.
+// One delivery: its text and fields, its state and the reason, and the other messages with its key.
 import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
-import { channelName, readChannels } from "../lib/channels.js";
+import { canChange, channelName, readChannels } from "../lib/channels.js";
 import { definePage } from "../lib/page.js";
+import { link } from "../lib/router.js";
+import { ActionButton } from "../parts/action.js";
+import { confirm } from "../parts/dialog.js";
 import { PageHead } from "../parts/page_head.js";
 import { Duration, Time } from "../parts/time.js";
+import { toast } from "../parts/toast.js";
 import { Actions, State, Target } from "../pages/deliveries_actions.js";
 import { DELIVERIES } from "../strings/deliveries.js";
 
 /** @typedef {import("../pages/deliveries_actions.js").Delivery} Delivery */
+/** @typedef {{delivery: Delivery, revisions: Delivery[]}} Found  All deliveries with the key, newest first. */
+
+const MOST_REVISIONS = 50;
+const WEB = /^https?:/i;
 
 export const page = definePage({
-  title: ({ data }) => (data ? `${channelName(data.channel)} ${data.target}` : DELIVERIES.title),
-  /** @returns {Promise<Delivery>} */
+  title: ({ data }) => (data ? `${channelName(data.delivery.channel)} ${data.delivery.target}` : DELIVERIES.title),
+  /** @returns {Promise<Found>} */
   load: async ({ params, signal }) => {
-    const [found] = await Promise.all([api.get(url`/api/deliveries/${params.id}`, {}, { signal }), readChannels(signal)]);
-    return found;
+    const [delivery] = await Promise.all([api.get(url`/api/deliveries/${params.id}`, {}, { signal }), readChannels(signal)]);
+    const { channel, target, key } = delivery;
+    const found = key ? await api.get("/api/deliveries", { channel, target, key, limit: MOST_REVISIONS }, { signal }) : { items: [] };
+    return { delivery, revisions: found.items };
   },
   View: One,
   events: "delivery.updated delivery.resync",
-  onEvent: (data, { type, data: record }) => (type === "delivery.resync" || record.id === data.id ? undefined : data),
+  onEvent: (data, { type, data: record }) => (type === "delivery.resync" || concerns(data.delivery, record) ? undefined : data),
 });
 
-/** @param {import("../lib/page.js").PageProps<Delivery>} props */
-function One({ data, change }) {
+/** Whether a changed delivery is the one shown, or has its key. @param {Delivery} shown @param {Delivery} changed */
+function concerns(shown, changed) {
+  return changed.id === shown.id || Boolean(shown.key && changed.key === shown.key && changed.channel === shown.channel && changed.target === shown.target);
+}
+
+/** @param {import("../lib/page.js").PageProps<Found>} props */
+function One({ data: { delivery, revisions }, change, reload }) {
   /** @param {Delivery} after */
-  const show = (after) => change(() => after);
+  const show = (after) => change((now) => ({ ...now, delivery: after }));
   const back = { href: "#/deliveries", label: DELIVERIES.back };
-  const actions = html`<${Actions} delivery=${data} show=${show} />`;
-  return html`<${PageHead} title=${html`<${Target} to=${data} />`} note=${html`<${State} delivery=${data} />`} actions=${actions} back=${back} />
-    ${data.error && html`<p class="delivery__error" dir="auto">${data.error}</p>`}
-    <section class="panel delivery__message"><h2 class="visually-hidden">${DELIVERIES.message}</h2><pre class="delivery__pre" dir="auto" tabindex="0" aria-label=${DELIVERIES.message}>${data.message}</pre></section>
+  const actions = html`<${KeyActions} delivery=${delivery} latest=${revisions[0]} reload=${reload} /><${Actions} delivery=${delivery} show=${show} />`;
+  const withdraws = delivery.operation === "withdraw";
+  return html`<${PageHead} title=${html`<${Target} to=${delivery} />`} note=${html`<${State} delivery=${delivery} />`} actions=${actions} back=${back} />
+    ${delivery.error && html`<p class="delivery__error" dir="auto">${delivery.error}</p>`}
+    ${!withdraws && html`<section class="panel delivery__message"><h2 class="visually-hidden">${DELIVERIES.message}</h2>
+      ${delivery.content.title && html`<p dir="auto"><strong>${delivery.content.title}</strong></p>`}
+      <pre class="delivery__pre" dir="auto" tabindex="0" aria-label=${DELIVERIES.message}>${delivery.message}</pre></section>`}
     <dl class="facts panel facts--panel">
-      ${fact(DELIVERIES.attempts, data.attempts)}
-      ${fact(DELIVERIES.parts, DELIVERIES.partsOf(data.parts_sent, data.parts_total))}
-      ${fact(DELIVERIES.next, html`<${Time} at=${data.next_attempt_at} none="–" />`)}
-      ${fact(DELIVERIES.created, html`<${Time} at=${data.created_at} />`)}
-      ${fact(DELIVERIES.finished, html`<${Time} at=${data.finished_at} none="–" />`)}
-      ${fact(DELIVERIES.took, html`<${Duration} ms=${data.duration_ms} />`)}
-      ${fact(DELIVERIES.source, data.source)}
-      ${fact(DELIVERIES.policy, DELIVERIES.policies[data.policy] ?? data.policy)}
-      ${data.provider_id && fact(DELIVERIES.provider, html`<code>${data.provider_id}</code>`)}
-      ${data.not_before && fact(DELIVERIES.notBefore, html`<${Time} at=${data.not_before} />`)}
-      ${data.expires_at && fact(DELIVERIES.expires, html`<${Time} at=${data.expires_at} />`)}
-    </dl>`;
+      ${fact(DELIVERIES.operation, DELIVERIES.operations[delivery.operation] ?? delivery.operation)}
+      ${delivery.key && fact(DELIVERIES.key, html`<a href=${`#/deliveries?key=${encodeURIComponent(delivery.key)}`}><code>${delivery.key}</code></a>`)}
+      ${delivery.revision > 0 && fact(DELIVERIES.revision, delivery.revision)}
+      ${delivery.note && fact(DELIVERIES.note, html`<span dir="auto">${delivery.note}</span>`)}
+      ${fields(delivery)}
+      ${fact(DELIVERIES.attempts, delivery.attempts)}
+      ${fact(DELIVERIES.parts, DELIVERIES.partsOf(delivery.parts_sent, delivery.parts_total))}
+      ${fact(DELIVERIES.next, html`<${Time} at=${delivery.next_attempt_at} none="–" />`)}
+      ${fact(DELIVERIES.created, html`<${Time} at=${delivery.created_at} />`)}
+      ${fact(DELIVERIES.finished, html`<${Time} at=${delivery.finished_at} none="–" />`)}
+      ${fact(DELIVERIES.took, html`<${Duration} ms=${delivery.duration_ms} />`)}
+      ${fact(DELIVERIES.source, delivery.source)}
+      ${fact(DELIVERIES.policy, DELIVERIES.policies[delivery.policy] ?? delivery.policy)}
+      ${delivery.provider_id && fact(DELIVERIES.provider, html`<code>${delivery.provider_id}</code>`)}
+      ${delivery.not_before && fact(DELIVERIES.notBefore, html`<${Time} at=${delivery.not_before} />`)}
+      ${delivery.expires_at && fact(DELIVERIES.expires, html`<${Time} at=${delivery.expires_at} />`)}
+    </dl>
+    ${revisions.length > 0 && html`<${Revisions} revisions=${revisions} shown=${delivery.id} />`}`;
+}
+
+/** What can be done with the message of a key. @param {{delivery: Delivery, latest?: Delivery, reload: () => Promise<void>}} props */
+function KeyActions({ delivery, latest, reload }) {
+  const { channel, target } = delivery;
+  if (!delivery.key || !latest || (latest.operation === "withdraw" && latest.status === "sent")) return null;
+  const can = canChange(channel);
+  const withdraw = async () => {
+    const work = async () => {
+      const answer = await api.post(url`/api/deliveries/${delivery.id}/withdraw`);
+      if (!answer.ok) throw new Error(answer.error);
+      toast.ok(DELIVERIES.withdrawn(answer.message));
+    };
+    if (await confirm({ title: DELIVERIES.withdrawTitle(target), text: DELIVERIES.withdrawText, action: DELIVERIES.withdraw, danger: true, work })) await reload();
+  };
+  return html`<span class="row">${can.edit && html`<a class="button" href=${`#/msg?edit=${encodeURIComponent(latest.id)}`}>${DELIVERIES.edit}</a>`}
+    ${can.withdraw && html`<${ActionButton} run=${withdraw}>${DELIVERIES.withdraw}<//>`}</span>`;
+}
+
+/** @param {{revisions: Delivery[], shown: string}} props */
+function Revisions({ revisions, shown }) {
+  return html`<section class="panel" aria-labelledby="revisions"><h2 id="revisions" class="panel__head">${DELIVERIES.revisions}</h2>
+    <ol class="lines" reversed>${revisions.map((one) => html`<li key=${one.id}><a class="line" href=${link("deliveries", one.id)} aria-current=${one.id === shown ? "page" : undefined}>
+      <span class="line__name" dir="auto">${DELIVERIES.operations[one.operation]}${one.revision > 0 && ` ${one.revision}`}${one.message && `: ${one.content.title || one.message}`}</span>
+      ${one.id === shown && html`<span class="muted">${DELIVERIES.thisOne}</span>`}<${State} delivery=${one} /><span class="line__side"><${Time} at=${one.created_at} /></span></a></li>`)}</ol></section>`;
+}
+
+/** The fields of a message that are used, but its title and key, which are shown elsewhere. @param {Delivery} delivery */
+function fields({ content }) {
+  return Object.entries(content).filter(([name]) => name !== "title" && name !== "key").map(([name, value]) => fact(DELIVERIES.fieldNames[name] ?? name, valueOf(value)));
+}
+
+/** @param {any} value @returns {import("../vendor/preact.js").Child} */
+function valueOf(value) {
+  if (value === true) return DELIVERIES.yes;
+  if (Array.isArray(value)) return html`<ul class="targets">${value.map((one) => html`<li dir="auto">${typeof one === "object" ? buttonOf(one) : one}</li>`)}</ul>`;
+  return typeof value === "string" && WEB.test(value) ? html`<a href=${value} target="_blank" rel="noopener noreferrer">${value}</a>` : String(value);
+}
+
+/** @param {{label: string, url?: string, name?: string, value?: string}} button */
+function buttonOf({ label, url: address, name, value }) {
+  if (address && WEB.test(address)) return html`<a href=${address} target="_blank" rel="noopener noreferrer">${label}</a>`;
+  return html`${label} <span class="muted">${[name, value].filter(Boolean).join(" ")}</span>`;
 }
 
 /** @param {string} name @param {import("../vendor/preact.js").Child} value */

@@ -1,6 +1,6 @@
 // Messaging: the channels and their state, a composer with a preview, and the profiles.
 import { html } from "../vendor/preact.js";
-import { api } from "../lib/api.js";
+import { api, url } from "../lib/api.js";
 import { keepChannels } from "../lib/channels.js";
 import { definePage } from "../lib/page.js";
 import { PageHead } from "../parts/page_head.js";
@@ -12,19 +12,21 @@ import { MSG } from "../strings/msg.js";
 /** @typedef {import("../types/records.js").Channel} Channel */
 /** @typedef {import("../types/records.js").Profile} Profile */
 /** @typedef {Record<string, string>} Meanings  Of settings, by name. */
-/** @typedef {{channels: Channel[], profiles: Profile[], about: Meanings}} Messaging */
+/** @typedef {{channels: Channel[], profiles: Profile[], about: Meanings, edited?: import("../types/records.js").Delivery}} Messaging  `edited` is the delivery whose message is changed. */
 
 export const page = definePage({
   title: MSG.title,
+  reloadOn: ["edit"],
   /** @returns {Promise<Messaging>} */
-  load: async ({ signal }) => {
-    const [channels, profiles] = await Promise.all([
+  load: async ({ query, signal }) => {
+    const [channels, profiles, edited] = await Promise.all([
       api.get("/api/msg/channels", {}, { signal }),
       api.get("/api/msg/profiles", {}, { signal }),
+      query.edit ? api.get(url`/api/deliveries/${query.edit}`, {}, { signal }) : undefined,
     ]);
     keepChannels(channels.items);
     const about = await meaningsOf(channels.items.flatMap(({ available, missing }) => (available ? missing : [])), signal);
-    return { channels: channels.items, profiles: profiles.items, about };
+    return { channels: channels.items, profiles: profiles.items, about, edited };
   },
   View: Messaging,
   events: "status.changed",
@@ -40,7 +42,7 @@ async function meaningsOf(names, signal) {
 /** @param {import("../lib/page.js").PageProps<Messaging>} props */
 function Messaging({ data, query, reload }) {
   return html`<${PageHead} title=${MSG.title} note=${MSG.note} />
-    <${Composer} channels=${data.channels} profiles=${data.profiles} chosen=${query.to} sent=${reload} />
+    <${Composer} key=${data.edited?.id} edited=${data.edited} channels=${data.channels} profiles=${data.profiles} chosen=${query.to} sent=${reload} />
     <${ChannelCards} channels=${data.channels} about=${data.about} reload=${reload} />
     <${ProfileTable} profiles=${data.profiles} />`;
 }

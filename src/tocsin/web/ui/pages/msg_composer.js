@@ -6,6 +6,7 @@ import { channelName } from "../lib/channels.js";
 import { go, link } from "../lib/router.js";
 import { ActionButton } from "../parts/action.js";
 import { Shape, Status } from "../parts/status.js";
+import { confirm } from "../parts/dialog.js";
 import { toast } from "../parts/toast.js";
 import { MoreFields, given } from "../pages/msg_fields.js";
 import { Previews, usePreviews } from "../pages/msg_preview.js";
@@ -15,16 +16,21 @@ import { MSG } from "../strings/msg.js";
 /** @typedef {import("../types/records.js").Profile} Profile */
 /** @typedef {import("../types/records.js").SendResult} SendResult */
 /** @typedef {{to: string, target: string, text: string, queue: boolean, fields: Record<string, any>}} Draft  `to` is `channel:<kind>` or `profile:<name>`. */
+/** @typedef {import("../types/records.js").Delivery} Delivery */
 /** @typedef {{path: string, body: Record<string, any>, channel: string, profile: string}} Call  One of `channel` and `profile` is empty. */
 
 const DRAFT = "message";
 
-/** @param {{channels: Channel[], profiles: Profile[], chosen?: string, sent: () => Promise<void>}} props */
-export function Composer({ channels, profiles, chosen, sent }) {
+/**
+ * @param {{channels: Channel[], profiles: Profile[], chosen?: string, edited?: Delivery, sent: () => Promise<void>}} props
+ *   `edited` is the delivery of the message that is replaced.
+ */
+export function Composer({ channels, profiles, chosen, edited, sent }) {
   const usable = channels.filter((channel) => channel.configured);
   const first = chosen || (usable[0] ? `channel:${usable[0].channel}` : "");
-  const none = { to: first, target: "", text: "", queue: false, fields: {} };
-  const [draft, setDraft] = useState(/** @type {Draft} */ ({ ...none, ...(/** @type {any} */ (draftOf(DRAFT))), ...(chosen ? { to: chosen } : {}) }));
+  const none = edited ? draftFrom(edited) : { to: first, target: "", text: "", queue: false, fields: {} };
+  const name = edited ? `${DRAFT} ${edited.id}` : DRAFT;
+  const [draft, setDraft] = useState(/** @type {Draft} */ ({ ...none, ...(/** @type {any} */ (draftOf(name))), ...(chosen ? { to: chosen } : {}) }));
   const [results, setResults] = useState(/** @type {SendResult[]} */ ([]));
   const [refused, setRefused] = useState(/** @type {Record<string, string>} */ ({}));
   /** @param {Partial<Draft>} change */
@@ -32,7 +38,7 @@ export function Composer({ channels, profiles, chosen, sent }) {
     const next = { ...draft, ...change };
     setDraft(next);
     setRefused({});
-    keepDraft(DRAFT, next);
+    keepDraft(name, next);
   };
   useEffect(() => void (chosen && change({ to: chosen })), [chosen]);
   const call = callOf(draft);
@@ -40,11 +46,14 @@ export function Composer({ channels, profiles, chosen, sent }) {
   if (!usable.length) return html`<p class="all-well composer__none"><${Shape} tone="warn" size=${16} />${MSG.needChannel}</p>`;
   const modes = channels.find(({ channel }) => channel === call.channel)?.capabilities.parse_modes ?? [];
   const send = async () => {
+    const question = { title: MSG.editTitle(draft.target), text: MSG.editText, action: MSG.replace };
+    if (edited && !(await confirm(question))) return;
     try {
       const told = await sendNow(call, draft);
       setResults(told);
       if (told.every((result) => result.ok)) {
-        dropDraft(DRAFT);
+        dropDraft(name);
+        if (edited) return go(link("deliveries", edited.id));
         setDraft({ ...none, to: draft.to, target: draft.target, queue: draft.queue });
       }
     } catch (problem) {
@@ -58,7 +67,8 @@ export function Composer({ channels, profiles, chosen, sent }) {
   const onKey = (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !hint) void send().catch(toast.problem);
   };
-  return html`<section class=${`panel composer${call.channel ? "" : " composer--many"}`} aria-labelledby="compose"><h2 id="compose">${MSG.compose}</h2>
+  return html`<section class=${`panel composer${call.channel ? "" : " composer--many"}`} aria-labelledby="compose"><h2 id="compose">${edited ? MSG.editing(edited.key) : MSG.compose}</h2>
+    ${edited && html`<p class="notice notice--info composer__edits">${MSG.editNote} <a href="#/msg">${MSG.compose}</a></p>`}
     <div class="composer__form" onKeyDown=${onKey}>
       <${Destination} draft=${draft} change=${change} channels=${usable} profiles=${profiles} />
       <label class="field composer__text"><span class="field__label">${MSG.text}</span>
@@ -66,7 +76,7 @@ export function Composer({ channels, profiles, chosen, sent }) {
       <${MoreFields} fields=${draft.fields} change=${(/** @type {Record<string, any>} */ fields) => change({ fields })} problems=${{ ...problems, ...refused }} modes=${modes} />
       <div class="composer__foot">
         ${call.channel && html`<label class="check"><input type="checkbox" checked=${draft.queue} onChange=${(/** @type {any} */ event) => change({ queue: event.currentTarget.checked })} /> ${MSG.queueHint}</label>`}
-        <${ActionButton} kind="primary" icon="msg" run=${send} disabled=${Boolean(hint)}>${draft.queue && call.channel ? MSG.queue : MSG.send}<//>
+        <${ActionButton} kind="primary" icon="msg" run=${send} disabled=${Boolean(hint)}>${edited ? MSG.replace : draft.queue && call.channel ? MSG.queue : MSG.send}<//>
       </div>
     </div>
     <${Previews} plans=${plans} hint=${hint} many=${!call.channel} />
@@ -84,6 +94,12 @@ function Destination({ draft, change, channels, profiles }) {
     ${draft.to.startsWith("channel:") && html`<label class="field"><span class="field__label">${MSG.target}</span>
       <input class="input" value=${draft.target} list="targets" placeholder=${known[0] ?? ""} title=${MSG.targetHint} onInput=${(/** @type {any} */ event) => change({ target: event.currentTarget.value })} />
       <datalist id="targets">${known.map((one) => html`<option value=${one}></option>`)}</datalist></label>`}`;
+}
+
+/** The draft that replaces a message: what it says now. @param {Delivery} edited @returns {Draft} */
+function draftFrom({ channel, target, message, content, format }) {
+  const fields = { ...content, priority: MSG.priorities.find(([, , number]) => number === content.priority)?.[0], format: format === "native" ? "" : format };
+  return { to: `channel:${channel}`, target, text: message, queue: false, fields };
 }
 
 /** Known targets of a channel. @param {string} to @param {Channel[]} channels @param {Profile[]} profiles */

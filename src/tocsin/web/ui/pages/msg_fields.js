@@ -12,7 +12,7 @@ const FIELDS = [
   { name: "title", label: MSG.fields.title ?? "", wide: true },
   { name: "format", label: MSG.fields.format ?? "", type: "select" },
   { name: "type", label: MSG.fields.type ?? "", type: "select", options: MSG.types },
-  { name: "priority", label: MSG.fields.priority ?? "", type: "select", options: MSG.priorities },
+  { name: "priority", label: MSG.fields.priority ?? "", type: "select", options: MSG.priorities.map(([value, word]) => [value, word]) },
   { name: "click", label: MSG.fields.click ?? "", placeholder: "https://", hint: MSG.clickHint, wide: true },
   { name: "actions", label: MSG.fields.actions ?? "", type: "custom", draw: Buttons },
   { name: "mention", label: MSG.fields.mention ?? "", type: "list", placeholder: "@here, @anna", hint: MSG.mentionHint, wide: true },

@@ -1,7 +1,7 @@
 // What the pages of deliveries say.
 export const DELIVERIES = {
   title: "Deliveries",
-  note: "All messages, sent directly or through the queue, with their state.",
+  about: "All messages, sent directly or through the queue, with their state.",
   empty: "No messages yet.",
   command: 'tocsin send teamchat "#ops" "Hello"',
   send: "Send a message",
@@ -40,6 +40,29 @@ export const DELIVERIES = {
   provider: "Response",
   notBefore: "Not before",
   expires: "Expires",
+  key: "Key",
+  withoutKey: "none",
+  operation: "Operation",
+  operations: /** @type {Record<string, string>} */ ({ send: "Send", edit: "Edit", withdraw: "Withdrawal" }),
+  revision: "Revision",
+  revisions: "Messages with this key",
+  /** @param {number} revision */
+  revisionOf: (revision) => (revision ? `Revision ${revision}` : "No revision"),
+  thisOne: "this one",
+  note: "Note",
+  fields: "Fields",
+  fieldNames: /** @type {Record<string, string>} */ ({
+    title: "Title", priority: "Priority", type: "Type", click: "Link", actions: "Buttons", mention: "Mention", silent: "No sound", key: "Key",
+    thread: "Thread", ttl: "Expires after, in seconds", if_gone: "If it was deleted there", unable: "If the channel cannot edit",
+  }),
+  yes: "yes",
+  edit: "Edit",
+  withdraw: "Withdraw",
+  /** @param {string} target */
+  withdrawTitle: (target) => `Withdraw this message from ${target}?`,
+  withdrawText: "It is deleted there, and what waits with its key is cancelled. This cannot be undone.",
+  /** @param {string} said */
+  withdrawn: (said) => `The message was withdrawn: ${said}`,
   states: /** @type {Record<string, [tone: string, word: string]>} */ ({
     queued: ["queued", "Queued"], sending: ["sending", "Sending"], retry_wait: ["waiting", "Waiting for retry"], sent: ["sent", "Sent"],
     dead: ["failed", "Failed"], uncertain: ["warning", "Uncertain"], cancelled: ["cancelled", "Cancelled"], expired: ["expired", "Expired"], superseded: ["superseded", "Superseded"],

@@ -25,6 +25,13 @@ export const MSG = {
     ok: ["ok", "Works"], configured: ["info", "Configured"], failing: ["failing", "Failing"], unconfigured: ["unconfigured", "Not set up"],
   }),
   compose: "New message",
+  /** @param {string} key */
+  editing: (key) => `Edit the message ${key}`,
+  editNote: "Sending replaces the message with this key; nobody is notified again.",
+  /** @param {string} target */
+  editTitle: (target) => `Replace the message at ${target}?`,
+  editText: "Text, fields and buttons are replaced there. An edit notifies no one.",
+  replace: "Replace",
   to: "To",
   channel: "Channel",
   profile: "Profile",
@@ -54,7 +61,9 @@ export const MSG = {
   }),
   formats: /** @type {[string, string][]} */ ([["", "Default of the channel"], ["plain", "Plain text"], ["markdown", "Markdown"]]),
   types: /** @type {[string, string][]} */ ([["", "None"], ["info", "Information"], ["success", "Success"], ["warning", "Warning"], ["failure", "Failure"]]),
-  priorities: /** @type {[string, string][]} */ ([["", "Default"], ["min", "Minimal, no sound"], ["low", "Low, no sound"], ["high", "High"], ["urgent", "Urgent"]]),
+  priorities: /** @type {[value: string, word: string, number: number][]} */ ([
+    ["", "Default", 3], ["min", "Minimal, no sound", 1], ["low", "Low, no sound", 2], ["high", "High", 4], ["urgent", "Urgent", 5],
+  ]),
   ifGone: /** @type {[string, string][]} */ ([["", "Send it as a new message"], ["drop", "Drop it"]]),
   unable: /** @type {[string, string][]} */ ([["", "Send it as a new message"], ["skip", "Skip it"]]),
   clickHint: "What the message is about.",

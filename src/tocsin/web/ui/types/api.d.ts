@@ -153,6 +153,8 @@ export interface CapabilitiesRecord {
   chunk_at: number | null;
   parse_modes: string[];
   markdown: boolean;
+  edits: boolean;
+  withdraws: boolean;
 }
 /** Which missed instants are run later. */
 export type CatchUp = "none" | "latest" | "all";
@@ -510,6 +512,7 @@ export interface Delivery {
   note: string;
   thread: string;
   content: Record<string, unknown>;
+  format: string;
 }
 /** How far the messages with a run's output came; it never changes the state of the run. */
 export interface DeliveryRecord {
