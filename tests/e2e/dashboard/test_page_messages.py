@@ -128,6 +128,23 @@ def test_a_message_with_fields_is_written_and_sent_by_keyboard(visit: Visit, das
     expect(page.get_by_label("Title")).to_have_value("")
 
 
+def test_a_button_that_starts_something_is_shown_in_the_preview(visit: Visit):
+    visitor = visit()
+    visitor.expected = ("422",)
+    page = visitor.open("#/msg")
+    compose(page, "channel:botchat", "Disk is full", "123456789")
+    more(page)
+    page.get_by_role("button", name="Add a button").click()
+    page.get_by_label("What button 1 does").select_option("call")
+    page.get_by_label("Label of button 1").fill("Clean up")
+    page.get_by_label("What button 1 starts").fill("Job Cleanup")
+    expect(page.locator("#field-actions")).to_have_attribute("aria-describedby", "field-actions-problem")
+    page.get_by_label("What button 1 starts").fill("job:cleanup")
+    page.get_by_label("Value of button 1").fill("web1")
+    expect(page.locator(".message__button")).to_have_text("Clean up")
+    assert visitor.violations("main") == []
+
+
 def test_what_was_typed_survives_a_reload(visit: Visit):
     page = visit().open("#/msg")
     compose(page, "profile:oncall", "half a sentence")

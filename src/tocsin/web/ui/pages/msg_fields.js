@@ -5,7 +5,7 @@ import { Icon } from "../parts/icon.js";
 import { MSG } from "../strings/msg.js";
 
 /** @typedef {import("../parts/field.js").FieldSpec} FieldSpec */
-/** @typedef {{label?: string, url?: string}} Button */
+/** @typedef {{action?: string, label?: string, url?: string, name?: string, value?: string}} Button  Of `view` or `call`; more fields are kept. */
 
 /** @type {FieldSpec[]} */
 const FIELDS = [
@@ -30,7 +30,7 @@ const FIELDS = [
  */
 export function given(fields) {
   const shown = FIELDS.filter(({ when }) => !when || when(fields)).map(({ name }) => [name, fields[name]]);
-  const filled = shown.map(([name, value]) => [name, name === "actions" ? (value ?? []).filter((/** @type {Button} */ one) => one.label || one.url) : value]);
+  const filled = shown.map(([name, value]) => [name, name === "actions" ? (value ?? []).filter((/** @type {Button} */ one) => one.label || one.url || one.name) : value]);
   return Object.fromEntries(filled.filter(([, value]) => Array.isArray(value) ? value.length : value));
 }
 
@@ -51,15 +51,19 @@ function problemOf(name, problems) {
   return found?.[1];
 }
 
-/** Rows of label and address. @param {import("../parts/field.js").ControlProps} props */
+/** Rows of what a button does, its label, and its address or what its press starts. @param {import("../parts/field.js").ControlProps} props */
 function Buttons({ id, value, set, aria, spec }) {
   const rows = /** @type {Button[]} */ (value ?? []);
   /** @param {number} at @param {Button} change */
   const edit = (at, change) => set(rows.map((row, index) => (index === at ? { ...row, ...change } : row)));
   return html`<div class="map" role="group" aria-label=${spec.label} id=${id} tabindex="-1" aria-describedby=${aria["aria-describedby"]}>
-    ${rows.map((row, index) => html`<div class="map__row" key=${index}>
+    ${rows.map((row, index) => html`<div class="map__row composer__button" key=${index}>
+      <select class="input" aria-label=${MSG.buttonKind(index + 1)} onChange=${(/** @type {any} */ event) => edit(index, { action: event.currentTarget.value, url: "", name: "", value: "" })}>
+        ${MSG.buttonKinds.map(([kind, word]) => html`<option value=${kind} selected=${kind === (row.action ?? "view")}>${word}</option>`)}</select>
       <input class="input" aria-label=${MSG.buttonLabel(index + 1)} placeholder=${MSG.label} value=${row.label ?? ""} dir="auto" onInput=${(/** @type {any} */ event) => edit(index, { label: event.currentTarget.value })} />
-      <input class="input" aria-label=${MSG.buttonAddress(index + 1)} placeholder="https://" value=${row.url ?? ""} onInput=${(/** @type {any} */ event) => edit(index, { url: event.currentTarget.value })} />
+      ${row.action === "call" ? html`<input class="input" aria-label=${MSG.buttonName(index + 1)} placeholder="job:cleanup" value=${row.name ?? ""} onInput=${(/** @type {any} */ event) => edit(index, { name: event.currentTarget.value })} />
+        <input class="input" aria-label=${MSG.buttonValue(index + 1)} placeholder=${MSG.value} value=${row.value ?? ""} onInput=${(/** @type {any} */ event) => edit(index, { value: event.currentTarget.value })} />`
+      : html`<input class="input" aria-label=${MSG.buttonAddress(index + 1)} placeholder="https://" value=${row.url ?? ""} onInput=${(/** @type {any} */ event) => edit(index, { url: event.currentTarget.value })} />`}
       <button type="button" class="icon-button" aria-label=${MSG.removeButton(row.label || String(index + 1))} onClick=${() => set(rows.filter((_, at) => at !== index))}><${Icon} name="close" size=${15} /></button></div>`)}
     ${rows.length < 5 && html`<button type="button" class="button button--small" onClick=${() => set([...rows, {}])}><${Icon} name="plus" size=${14} />${MSG.addButton}</button>`}
   </div>`;

@@ -27,10 +27,10 @@ export const MSG = {
   compose: "New message",
   /** @param {string} key */
   editing: (key) => `Edit the message ${key}`,
-  editNote: "Sending replaces the message with this key; nobody is notified again.",
+  editNote: "Sending replaces the message with this key. An edit notifies no one.",
   /** @param {string} target */
   editTitle: (target) => `Replace the message at ${target}?`,
-  editText: "Text, fields and buttons are replaced there. An edit notifies no one.",
+  editText: "Text, fields and buttons are replaced there.",
   replace: "Replace",
   to: "To",
   channel: "Channel",
@@ -72,7 +72,15 @@ export const MSG = {
   threadHint: "Groups messages below the first one.",
   ttlHint: "For a queued message that could not be sent by then.",
   label: "Label",
+  value: "Value",
   addButton: "Add a button",
+  buttonKinds: /** @type {[string, string][]} */ ([["view", "Opens"], ["call", "Starts"]]),
+  /** @param {number} number */
+  buttonKind: (number) => `What button ${number} does`,
+  /** @param {number} number */
+  buttonName: (number) => `What button ${number} starts`,
+  /** @param {number} number */
+  buttonValue: (number) => `Value of button ${number}`,
   /** @param {number} number */
   buttonLabel: (number) => `Label of button ${number}`,
   /** @param {number} number */
