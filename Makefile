@@ -70,6 +70,10 @@ versions: dev-env ## Run the tests with the oldest and the newest versions of pa
 plugins: dev-env ## Install a wheel with the extra testing elsewhere and run copies of the examples there
 	@$(BIN)/python -m tools.plugins
 
+.PHONY: reach-proof
+reach-proof: dev-env ## Send to products that fail while workers are killed, at full size; prints a table
+	@$(BIN)/python -m tools.reach_proof $(ARGS)
+
 install-proof: dev-env ## Install, upgrade and restore the image, a wheel and a checkout in empty Debian roots; prints a table
 	@$(BIN)/python -m tools.install_proof $(ARGS)
 

@@ -1,4 +1,4 @@
-"""webhookchat: ntfy, a push service that you can host. The whole of a sixth channel.
+"""webhookchat: a whole channel in one file. It publishes to a server of ntfy, which Tocsin has a larger channel for.
 
 Install this directory (`pip install .`) next to Tocsin, and it is in `tocsin channels`, `tocsin send`,
 `tocsin config show`, the gateway and profiles: no other file names it. Source: ntfy docs, "Publishing".
@@ -34,9 +34,9 @@ class WebhookchatAdapter(OutboundAdapter):
 
     spec = ChannelSpec(
         kind="webhookchat",
-        label="ntfy",
+        label="Webhookchat",
         product="ntfy publish API",
-        aliases=("ntfy",),
+        aliases=("hookchat",),
         secrets=(TOKEN,),
         options=(URL,),
         target_format="name of a topic: 1 to 64 letters, digits, _ and -",

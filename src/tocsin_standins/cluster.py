@@ -18,6 +18,7 @@ from tocsin_standins.guildchat.server import OPS, GuildChat
 from tocsin_standins.page.demo_users import ALICE, DemoUsers
 from tocsin_standins.page.server import DemoPage
 from tocsin_standins.recorder import Recorder
+from tocsin_standins.serving import HttpStandIn
 from tocsin_standins.teamchat.server import TeamChat
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class StandinCluster:
     mail: MailServer
     page: DemoPage
     chatmodel: ChatModel
+    further: tuple[HttpStandIn, ...] = ()  # of channels that bring their own
 
     @property
     def ca_file(self) -> Path:
@@ -47,7 +49,7 @@ class StandinCluster:
     def control(self) -> dict[str, str]:
         """Return the base URL of each stand-in's `/_standin/…` endpoints; the mail server's are on the page."""
         chats = {"teamchat": self.teamchat, "botchat": self.botchat, "guildchat": self.guildchat}
-        standins = {**chats, "chatmodel": self.chatmodel}
+        standins = {**chats, "chatmodel": self.chatmodel, **{each.channel: each for each in self.further}}
         return {name: standin.url for name, standin in standins.items()} | {"page": self.page.url}
 
     def samples(self) -> dict[str, str]:
@@ -85,6 +87,7 @@ class StandinCluster:
             "OPENAI_BASE_URL": self.chatmodel.openai_url,
             "ANTHROPIC_API_KEY": self.chatmodel.key,
             "ANTHROPIC_BASE_URL": self.chatmodel.anthropic_url,
+            **{name: value for each in self.further for name, value in each.environment().items()},
         }
 
     def access(self) -> dict[str, str]:
@@ -107,12 +110,16 @@ class StandinCluster:
 
 @contextlib.asynccontextmanager
 async def open_standins(
-    *, host: str = "127.0.0.1", ports: Mapping[str, int] | None = None, paced: bool = False
+    *,
+    host: str = "127.0.0.1",
+    ports: Mapping[str, int] | None = None,
+    paced: bool = False,
+    further: Sequence[type[HttpStandIn]] = (),
 ) -> AsyncIterator[StandinCluster]:
     """Start everything, each on a free loopback port unless `ports` names one.
 
     The names in `ports` are teamchat, botchat, guildchat, email, chatmodel and page. `paced` enforces the products'
-    rate limits.
+    rate limits. `further` are the stand-ins of channels that bring their own.
     """
     from tocsin_standins.mail import MailServer
 
@@ -124,10 +131,11 @@ async def open_standins(
         guildchat = GuildChat(recorder, host=host, port=at.get("guildchat", 0), paced=paced)
         mail = MailServer(recorder, host=host, port=at.get("email", 0))
         chatmodel = ChatModel(recorder, host=host, port=at.get("chatmodel", 0))
-        for standin in (teamchat, botchat, guildchat, chatmodel):
+        others = tuple(each(recorder, host=host, port=at.get(each.channel, 0)) for each in further)
+        for standin in (teamchat, botchat, guildchat, chatmodel, *others):
             await stack.enter_async_context(standin)
         await stack.enter_async_context(mail)
         users = DemoUsers(botchat, teamchat, guildchat)
         page = DemoPage(recorder, mail.faults, users, host=host, port=at.get("page", 0))
         await stack.enter_async_context(page)
-        yield StandinCluster(recorder, teamchat, botchat, guildchat, mail, page, chatmodel)
+        yield StandinCluster(recorder, teamchat, botchat, guildchat, mail, page, chatmodel, others)

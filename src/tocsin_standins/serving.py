@@ -42,6 +42,7 @@ class HttpStandIn(ABC):
     """
 
     channel: ClassVar[str]
+    sample: ClassVar[str] = ""  # a target that works
 
     def __init__(
         self,
@@ -63,6 +64,10 @@ class HttpStandIn(ABC):
     def url(self) -> str:
         """The address without a trailing slash; known after `start`."""
         return f"http://{self._host}:{self._port}"
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that point Tocsin here; known after `start`."""
+        return {}
 
     @abstractmethod
     def routes(self) -> Iterable[web.AbstractRouteDef]:

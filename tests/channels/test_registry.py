@@ -177,15 +177,11 @@ def test_plain_http_inside_a_private_network_is_allowed(host: str):
 # --- discovery
 
 
-def test_the_five_channels_of_the_package_are_found_in_alphabetical_order():
+def test_the_channels_of_the_package_are_found_in_alphabetical_order():
     found = discover()
-    assert [channel.spec.kind for channel in found.classes] == [
-        "botchat",
-        "devicemsg",
-        "email",
-        "guildchat",
-        "teamchat",
-    ]
+    kinds = [channel.spec.kind for channel in found.classes]
+    assert {"botchat", "devicemsg", "email", "guildchat", "teamchat"} < set(kinds)
+    assert kinds == sorted(set(kinds))
     assert found.problems == []
 
 

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from tests.chaos.figures import Figure
 from tests.chaos.processes import TOCSIN, Child, wait_for
@@ -17,6 +18,15 @@ from tocsin.delivery.model import OPEN
 from tocsin_standins import StandinCluster
 from tocsin_standins.guildchat.server import Channel
 from tocsin_standins.teamchat.server import TeamchatConversation
+
+
+class HasEnvironment(Protocol):
+    """Stand-ins that say how to reach them."""
+
+    def environment(self) -> dict[str, str]:
+        """Return the settings that point Tocsin at them."""
+        ...
+
 
 SEED = 27
 CHATS = 20  # of each product: a chat takes one message a second
@@ -48,7 +58,7 @@ def edit_under_kills(place: Path, *, pairs: int, kills: int) -> list[Figure]:
 
 
 @contextmanager
-def environment(place: Path, town: StandinCluster) -> Iterator[None]:
+def environment(place: Path, town: HasEnvironment) -> Iterator[None]:
     """Point this process and its children at the stand-ins and at a data directory below `place`."""
     before = dict(os.environ)
     os.environ |= {**town.environment(), "TOCSIN_DATA_DIR": str(place / "data"), "LOG_LEVEL": "warning"}

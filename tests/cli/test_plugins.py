@@ -14,6 +14,8 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.facts import mentions
 
+from tocsin.channels.registry import discover
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "webhookchat"
 TOKEN = "tk_made0up0made0up0made0up0mad"
 
@@ -102,7 +104,7 @@ def test_the_examples_metadata_names_the_entry_point():
 
 def test_a_channel_of_another_distribution_is_listed_with_its_settings(plugged: Cli):
     (listed,) = [c for c in plugged("channels", "--json").json() if c["channel"] == "webhookchat"]
-    assert (listed["configured"], listed["aliases"], listed["max_length"]) == (True, ["ntfy"], 4096)
+    assert (listed["configured"], listed["aliases"], listed["max_length"]) == (True, ["hookchat"], 4096)
     shown = {setting["name"]: setting for setting in plugged("config", "show", "--json").json()}
     assert shown["WEBHOOKCHAT_TOKEN"]["value"] == "[secret]"
     plugged("init")
@@ -110,20 +112,20 @@ def test_a_channel_of_another_distribution_is_listed_with_its_settings(plugged: 
 
 
 def test_a_message_goes_out_over_it(plugged: Cli):
-    done = plugged.process("send", "ntfy", "ops", "Disk 91 % full", "--json")
+    done = plugged.process("send", "hookchat", "ops", "Disk 91 % full", "--json")
     assert done.json() == {"ok": True, "channel": "webhookchat", "target": "ops", "message": "id=m1", "error": ""}
     assert done.err == ""
     assert Ntfy.published == [{"topic": "ops", "message": "Disk 91 % full"}]
 
 
 def test_its_credentials_are_tested_and_it_may_stand_in_a_profile(plugged: Cli):
-    assert plugged("test", "webhookchat").out == "ntfy: connected as phil\n"
-    plugged.write_profiles("oncall: [{channel: ntfy, target: ops}]\n")
+    assert plugged("test", "webhookchat").out == "Webhookchat: connected as phil\n"
+    plugged.write_profiles("oncall: [{channel: hookchat, target: ops}]\n")
     assert plugged("notify", "oncall", "hello", "--json").json()["sent"] == 1
 
 
 def test_its_refusals_carry_cause_and_remedy(plugged: Cli):
-    done = plugged("send", "ntfy", "ops", "hello", env={"WEBHOOKCHAT_TOKEN": "tk_wrong"})
+    done = plugged("send", "hookchat", "ops", "hello", env={"WEBHOOKCHAT_TOKEN": "tk_wrong"})
     assert done.code == 1
     assert done.err.splitlines()[0] == (
         "tocsin: 40101 unauthorized: invalid token; copy it again into WEBHOOKCHAT_TOKEN"
@@ -131,9 +133,9 @@ def test_its_refusals_carry_cause_and_remedy(plugged: Cli):
 
 
 def test_without_its_token_it_is_unknown_and_names_it(plugged: Cli):
-    done = plugged("send", "ntfy", "ops", "hello", env={"WEBHOOKCHAT_TOKEN": ""})
+    done = plugged("send", "hookchat", "ops", "hello", env={"WEBHOOKCHAT_TOKEN": ""})
     assert done.code == 1
-    assert mentions(done.err, "ntfy", "WEBHOOKCHAT_TOKEN")
+    assert mentions(done.err, "hookchat", "WEBHOOKCHAT_TOKEN")
 
 
 # --- broken plug-ins
@@ -173,7 +175,7 @@ def test_a_broken_plug_in_is_told_and_skipped(cli: Cli, site: Path, module: str,
     install(site, "broken", module)
     done = with_site(cli, site)("channels", "--json")
     assert done.code == 0
-    assert len(done.json()) == 5
+    assert {channel["channel"] for channel in done.json()} == {each.spec.kind for each in discover().classes}
     assert "broken (broken:Adapter)" in done.err
     assert reason in done.err
     assert len(done.err.splitlines()) == 1

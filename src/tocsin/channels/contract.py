@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tocsin.channels.layout.model import MessageLayout
     from tocsin.core.config.settings import Values
     from tocsin.core.text.markup import Renderer
+    from tocsin.core.time.ratelimit import Rate
 
 __all__ = [
     "COMMONMARK",
@@ -75,6 +76,7 @@ class OutboundAdapter(ABC):
     # The function that describes how the product shows a `body`, as `module:function`; loaded for previews.
     layouts: ClassVar[str] = "tocsin.channels.layout.model:plain_layout"
     inbound: ClassVar[str] = ""  # the class of the inbound side as `module:Class`, imported when `receiver` is called
+    standin: ClassVar[str] = ""  # the `HttpStandIn` that plays the product in `tocsin demo`, as `module:Class`
 
     def __init__(self, config: "Values", tools: Tools) -> None:
         if missing := config.missing():
@@ -96,12 +98,12 @@ class OutboundAdapter(ABC):
     @classmethod
     def receiver(cls) -> "type[InboundAdapter] | None":
         """Return the class of the channel's inbound side; `None` if it cannot receive."""
-        return _load(cls.inbound) if cls.inbound else None
+        return load_class(cls.inbound) if cls.inbound else None
 
     @cached_property
     def dresser(self) -> "Dressing":
         """What shows the content of messages."""
-        dressing: Dressing = _load(self.dressing)(self)
+        dressing: Dressing = load_class(self.dressing)(self)
         return dressing
 
     @abstractmethod
@@ -129,8 +131,7 @@ class OutboundAdapter(ABC):
     @final
     def layout(self, part: Part) -> "MessageLayout":
         """Return how the product shows a part."""
-        layout: MessageLayout = _load(self.layouts)(self.body(part))
-        return layout
+        return load_class(self.layouts)(self.body(part))  # type: ignore[no-any-return]  # by a name
 
     @abstractmethod
     async def probe(self) -> str:
@@ -148,6 +149,10 @@ class OutboundAdapter(ABC):
     def chunk_at(self) -> int | None:
         """Return the length at which texts are split, or `None` if they never are."""
         return self.spec.chunk_at
+
+    def account_rate(self) -> "Rate | None":
+        """Return the rate of the durable queue for all targets together."""
+        return self.spec.account_rate
 
     def check_extra(self, extra: Mapping[str, Any]) -> None:
         """Raise ChannelError if a key of `extra` that the channel knows has an invalid value."""
@@ -351,7 +356,7 @@ class OutboundAdapter(ABC):
         return self._redact(failure.sentence())
 
 
-def _load(place: str) -> Any:
+def load_class(place: str) -> Any:
     """Return the class at `module:Class`."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

@@ -329,7 +329,7 @@ def channel_rules(adapter: OutboundAdapter) -> ChannelRules:
         target_rate=spec.target_rate,
         group_rate=spec.group_rate,
         group_prefix=spec.group_prefix,
-        account_rate=spec.account_rate,
+        account_rate=adapter.account_rate(),
         recognises_repeats=spec.recognises_repeats,
     )
 

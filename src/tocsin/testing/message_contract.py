@@ -33,7 +33,7 @@ BAD: dict[str, dict[str, Any]] = {
     "an address of another scheme": {"click": "javascript:alert(1)"},
     "a button without a label": {"actions": [{"label": " ", "url": "https://x.example"}]},
     "a button with a script": {"actions": [{"label": "x", "url": "javascript:alert(1)"}]},
-    "a button that calls back and has no name": {"actions": [{"action": "call", "label": "Go"}]},
+    "a button that calls back and has no name": {"actions": [{"action": "call", "label": "Go", "name": ""}]},
     "six buttons": {"actions": [{"label": str(n), "url": "https://x.example"} for n in range(6)]},
     "a mention with a blank": {"mention": ["@here @there"]},
     "a flag that is a text": {"silent": "yes"},
@@ -109,7 +109,7 @@ class MessageContract(ChannelBench):
             "actions": [{"label": "Run book", "url": "https://wiki.example/run"}],
         }
         plan = self.build().dresser.plan(Outgoing(self.target, "Root is 91 % full", parse_mode=mode, content=content))
-        shown = _texts(to_json(plan.parts))
+        shown = _texts([to_json(each) for each in plan.parts])
         assert all(text in shown for text in ("Disk full", "91 % full", "https://graphs.example/d", "Run book")), shown
 
     def test_fields_with_their_default_change_nothing(self) -> None:

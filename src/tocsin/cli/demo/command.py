@@ -19,6 +19,8 @@ from tocsin.assembly.full.access import open_tokens, sign_in_link
 from tocsin.assembly.full.services import monitor, serve
 from tocsin.assembly.light import load_settings
 from tocsin.assembly.program import App, direct_transport, open_app
+from tocsin.channels.contract import load_class
+from tocsin.channels.registry import discover
 from tocsin.cli.commands.services import prepare_service, run_on_uvloop
 from tocsin.cli.demo.files import FAILING, GREET, INBOX, PROFILE, RELEASE, REPORT, SITE, TEXTS, write_files
 from tocsin.cli.demo.ssh_host import GROUP, HOSTS, ssh_host
@@ -64,7 +66,12 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
 
     async def main(directory: Path) -> None:
         _end_on_hangup()
-        async with open_standins() as cluster, _redis(directory) as redis_url, ssh_host(directory, _free_port(0)):
+        further = [load_class(channel.standin) for channel in discover().classes if channel.standin]
+        async with (
+            open_standins(further=further) as cluster,
+            _redis(directory) as redis_url,
+            ssh_host(directory, _free_port(0)),
+        ):
             cluster.recorder.on_message(partial(_show, out, cluster))
             cluster.chatmodel.pause_s = WORD_S
             for wanted in (USUAL_PORTS, (0, 0)):
@@ -199,12 +206,13 @@ def _commands(cluster: "StandinCluster", env_file: Path, gateway: str, *, has_mo
     """Return commands that can be copied to another terminal and work in any directory."""
     unset = "".join(f" -u {name}" for name in _replaced(env_file))
     tocsin = f"{f'env{unset} ' if unset else ''}{own_command(Options(env_file=env_file))}"
+    further = {each.channel: each.sample for each in cluster.further}
     samples = {cluster.product(kind): target for kind, target in cluster.samples().items()}
     channel, target = next(iter(samples.items()))
     body = json.dumps({"channel": channel, "target": target, "message": "hello over HTTP"})
     return [
         f"{tocsin} channels",
-        *(f'{tocsin} send {kind} {shlex.quote(to)} "hello"' for kind, to in samples.items()),
+        *(f'{tocsin} send {kind} {shlex.quote(to)} "hello"' for kind, to in {**samples, **further}.items()),
         f'{tocsin} notify {PROFILE} "disk 91 % full"',
         f'{tocsin} send {channel} {shlex.quote(target)} "queued" --queue',
         f'{tocsin} publish {channel} {shlex.quote(target)} "hello over the bus"',

@@ -17,6 +17,11 @@ def utf16_units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
+def utf8_bytes(text: str) -> int:
+    """Count bytes in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
 def escaped_code_points(text: str) -> int:
     """Count code points after `&`, `<` and `>` became `&amp;`, `&lt;` and `&gt;`."""
     return len(text) + 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))

@@ -1,0 +1,114 @@
+"""The client of the client-server API: calls, and the meaning of answers. Source: docs/facts/matrix.md, "Errors"."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tocsin.channels.replies import rate_limited, refused, unusable
+from tocsin.core.config.variables import Variable, base_url, token
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, clamp_retry_after_s
+
+if TYPE_CHECKING:
+    from tocsin.core.config.settings import Values
+    from tocsin.core.http.transport import HttpResponse, Transport
+
+T = TypeVar("T")
+
+URL = Variable("MATRIX_URL", base_url, "", "Address of the homeserver, such as https://matrix.org.", required=True)
+TOKEN = Variable(
+    "MATRIX_TOKEN",
+    token,
+    "",
+    "Access token of the bot's account, from a login with a device.",
+    secret=True,
+    required=True,
+)
+
+MISSING = "M_NOT_FOUND"
+# Remedies by the homeserver's error code; other codes are shown without one.
+ADVICE = {
+    "M_UNKNOWN_TOKEN": "the token expired or was revoked; log in again, and put the new one into MATRIX_TOKEN",
+    "M_MISSING_TOKEN": "a proxy removed the token; let it pass the header Authorization",
+    "M_FORBIDDEN": "the bot is not in the room, was removed, or may not send there; invite it, and let it join",
+    "M_NOT_FOUND": "no such room or alias on this homeserver; copy it from the room's settings",
+    "M_TOO_LARGE": "the homeserver's limit for events is 64 KiB; shorten the text",
+    "M_UNRECOGNIZED": "not a homeserver, or an old one; check MATRIX_URL",
+    "M_USER_DEACTIVATED": "the account was deactivated; create another one",
+    "M_USER_LOCKED": "an administrator of the homeserver locked the account",
+    "M_USER_SUSPENDED": "an administrator of the homeserver suspended the account",
+    "M_CONSENT_NOT_GIVEN": "sign in as the bot once, and accept the terms of the homeserver",
+    "M_RESOURCE_LIMIT_EXCEEDED": "the homeserver has reached a limit; its administrator can raise it",
+    "M_GUEST_ACCESS_FORBIDDEN": "guests may not send; register an account",
+}
+
+
+class MatrixApi:
+    """The calls of one account."""
+
+    def __init__(self, config: "Values", http: "Transport") -> None:
+        self._config = config
+        self._http = http
+
+    async def put(self, path: str, document: Any) -> str:
+        """Send an event and return its ID; an unanswered call is repeated once, because it has a transaction ID."""
+        return str((await repeat_once(lambda: self._call("PUT", path, document, "event_id")))["event_id"])
+
+    async def get(self, path: str, proof: str) -> dict[str, Any]:
+        """Look something up, which is the homeserver's answer only with the field `proof`. Raises RemoteError.
+
+        Without an answer, nothing happened yet.
+        """
+        try:
+            return await self._call("GET", path, None, proof)
+        except RemoteError as failure:
+            if failure.kind is not FailureKind.AMBIGUOUS:
+                raise
+            said = str(failure).removeprefix("outcome unknown: ")
+            raise ChannelError(
+                f"the room could not be looked up: {said}", hint="send again", kind=FailureKind.TRANSIENT
+            ) from None
+
+    async def _call(self, method: str, path: str, document: Any, proof: str) -> dict[str, Any]:
+        from json import dumps
+
+        headers = {"Authorization": f"Bearer {self._config[TOKEN]}"}
+        if document is not None:
+            headers["Content-Type"] = "application/json"
+        body = b"" if document is None else dumps(document, ensure_ascii=False).encode()
+        url = f"{self._config[URL]}/_matrix/client/v3{path}"
+        reply = await self._http.request(method, url, headers=headers, body=body)
+        answer = reply.json_object() or {}
+        if reply.status == 200 and isinstance(answer.get(proof), str):
+            return answer
+        raise _failure(reply, answer)
+
+
+async def repeat_once(call: Callable[[], Awaitable[T]]) -> T:
+    """Call, and repeat an unanswered call once."""
+    try:
+        return await call()
+    except RemoteError as failure:
+        if failure.kind is not FailureKind.AMBIGUOUS:
+            raise
+        unanswered = failure
+    try:
+        return await call()
+    except RemoteError as second:
+        # Even if the second attempt failed to connect, the first may have arrived.
+        raise second if second.kind is FailureKind.PERMANENT else unanswered from None
+
+
+def _failure(reply: "HttpResponse", answer: dict[str, Any]) -> RemoteError:
+    code = answer.get("errcode")
+    if reply.status < 400 or not isinstance(code, str):
+        return unusable(reply, URL.name, whole_account=True)
+    said = " ".join(f"{code} {answer.get('error', '')}".split())[:300].rstrip(".")
+    if reply.status == 429:
+        told = answer.get("retry_after_ms")
+        wait_s = clamp_retry_after_s(told / 1000) if isinstance(told, int | float) else None
+        return rate_limited(reply.retry_after_s() or wait_s, said, whole_account=True)
+    if reply.status >= 500:
+        hint = "the homeserver has an internal problem; try again later"
+        return ChannelError(said, hint=hint, kind=FailureKind.TRANSIENT, provider_code=code)
+    failure = refused(said, ADVICE.get(code, ""))
+    failure.provider_code = code
+    return failure

@@ -1,0 +1,115 @@
+"""ntfy sends: publishes to a topic, by headers and body. Source: docs/facts/ntfy.md."""
+
+import re
+from typing import TYPE_CHECKING
+
+from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Sent, Tools
+from tocsin.channels.model import degraded, native
+from tocsin.channels.ntfy.api import NtfyApi
+from tocsin.channels.ntfy.settings import PER_MINUTE, TOKEN, URL
+from tocsin.core.errors import ChannelError
+from tocsin.core.text.measures import utf8_bytes
+from tocsin.core.time.ratelimit import Rate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tocsin.core.config.settings import Values
+
+MAX_BYTES = 4_000  # a body of 4,096 or more becomes an attachment
+_TOPIC = r"[A-Za-z0-9_-]{1,64}"
+_BURST = 30  # half of what the server allows at once
+
+
+class NtfyAdapter(OutboundAdapter):
+    """Publishes to topics."""
+
+    spec = ChannelSpec(
+        kind="ntfy",
+        label="ntfy",
+        product="ntfy publish API",
+        secrets=(TOKEN,),
+        options=(URL, PER_MINUTE),
+        target_format="name of a topic: 1 to 64 letters, digits, _ and -",
+        arrival=(
+            "The app is subscribed to this topic on this server, and signed in if the topic is protected.",
+            "The phone lets the app send notifications; on Android, instant delivery is on for the topic.",
+            "An own server forwards pushes to iPhones only with `upstream-base-url: https://ntfy.sh`.",
+        ),
+        max_length=MAX_BYTES,
+        chunk_at=MAX_BYTES,
+        measure=utf8_bytes,
+        abilities={
+            "title": native(),
+            "priority": native(),
+            "type": native("a tag, shown as a symbol before the title"),
+            "click": native("opened by a tap"),
+            "actions": degraded("the first three are buttons, further ones lines"),
+            "silent": native("priority 2 at most"),
+            "key": native("replaces on Android and in the browser, not on iOS; servers from 2.16"),
+            "withdraw": native("on Android and in the browser, not on iOS; servers from 2.16"),
+        },
+    )
+    dressing = "tocsin.channels.ntfy.dressing:NtfyDressing"
+    layouts = "tocsin.channels.ntfy.layout:layout_of"
+    standin = "tocsin.channels.ntfy.standin:NtfyServer"
+
+    def __init__(self, config: "Values", tools: Tools) -> None:
+        super().__init__(config, tools)
+        self._api = NtfyApi(config, tools.http)
+
+    def check_target(self, target: str) -> str:
+        """Accept the name of a topic."""
+        if not re.fullmatch(_TOPIC, target):
+            raise ChannelError(f"{target!r} is not a topic", hint=f"write the {self.spec.target_format}")
+        return target
+
+    def account_rate(self) -> Rate:
+        """Return the configured rate: an own server may allow more than ntfy.sh."""
+        return Rate(self.config[PER_MINUTE], 60.0, _BURST)
+
+    async def deliver(self, part: Part) -> Sent:
+        """Publish one part; the note is the message's ID.
+
+        Its sequence ID is the same at every attempt, so that a device shows a repeated message once.
+        """
+        sequence = sequence_id(part)
+        sent = await self._publish(part, sequence)
+        # Servers before 2.16 neither know sequences nor refuse them.
+        ref = {"topic": part.target, "sequence": sequence} if sent.get("sequence_id") == sequence else {}
+        return Sent(f"id={sent['id']}", ref)
+
+    async def edit(self, part: Part, ref: "Mapping[str, str]") -> str:
+        """Publish a message that replaces the earlier one on the devices."""
+        return f"id={(await self._publish(part, ref['sequence']))['id']}"
+
+    async def withdraw(self, ref: "Mapping[str, str]") -> str:
+        """Remove the message from the devices; repeating this has no further effect."""
+        await self._api.call("DELETE", f"/{ref['topic']}/{ref['sequence']}", proof="id")
+        return f"withdrew sequence={ref['sequence']}"
+
+    async def probe(self) -> str:
+        """Look up the account that the token belongs to."""
+        name = str((await self._api.call("GET", "/v1/account", proof="username"))["username"])
+        return "everyone, without an account" if name == "*" else name
+
+    def body(self, part: Part) -> dict[str, str]:
+        """Return the headers that show the content, and the text."""
+        headers: dict[str, str] = {}
+        if part.content:
+            self.dresser.dress(headers, part, part.content)
+        return {**headers, "text": part.text}
+
+    async def _publish(self, part: Part, sequence: str) -> dict[str, object]:
+        headers = {"X-Sequence-ID": sequence, "Content-Type": "text/plain; charset=utf-8"}
+        headers |= {name: value for name, value in self.body(part).items() if name != "text"}
+        return await self._api.call("PUT", f"/{part.target}", headers, part.text.encode(), proof="id")
+
+
+def sequence_id(part: Part) -> str:
+    """Return the sequence of a part, by its message's key if it has one."""
+    from hashlib import sha256
+
+    if part.keyed and re.fullmatch(_TOPIC, part.keyed.key):
+        return part.keyed.key
+    return sha256((f"key {part.keyed.key}" if part.keyed else part.key).encode()).hexdigest()[:32]

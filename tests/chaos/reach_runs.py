@@ -1,0 +1,176 @@
+"""Messages to one product that fails again and again, while the workers that send them are killed."""
+
+import asyncio
+import random
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.channels.matrix.homeserver import homeserver, program
+from tests.chaos.figures import Figure
+from tests.chaos.flapping_proxy import FlappingProxy
+from tests.chaos.message_runs import HasEnvironment, environment, workers
+from tests.waiting import PATIENCE_S
+
+import tocsin
+from tocsin.channels.matrix.standin import MatrixRoom, MatrixServer
+from tocsin.channels.mattermost.standin import MattermostPlace, MattermostServer
+from tocsin.channels.ntfy.standin import NtfyServer
+from tocsin_standins.faults import Fault
+
+SEED = 29
+TARGETS = 20
+# What a service that is being restarted answers, before and after it has taken a message.
+OUTAGES = (Fault.status(502), Fault.status(503), Fault.reset(), Fault.reset_after_accept(), Fault.broken_json())
+UP_S, DOWN_S = (2.0, 4.0), (0.1, 0.4)
+
+
+def ntfy(place: Path, *, messages: int, kills: int) -> list[Figure]:
+    """Publish to topics; a device shows one notification for each sequence."""
+    topics = [f"topic-{number}" for number in range(TARGETS)]
+    server = NtfyServer()
+    found = send_to_standin(place, server, topics, messages=messages, kills=kills)
+    shown = Counter(each["message"] for each in server.shown.values())
+    return [*found, Figure("messages that a device shows twice", twice(shown), "=", 0)]
+
+
+def mattermost(place: Path, *, messages: int, kills: int) -> list[Figure]:
+    """Post to channels; a repeat is recognised for half a minute."""
+    places = [f"{f'channel{number}':x<26}" for number in range(TARGETS)]
+    server = MattermostServer()
+    server.places |= {id_: MattermostPlace(id_, id_) for id_ in places}
+    found = send_to_standin(place, server, places, messages=messages, kills=kills)
+    return [*found, Figure("posts that are there twice", twice(texts(server)), "≤", kills)]
+
+
+def matrix(place: Path, *, messages: int, kills: int) -> list[Figure]:
+    """Send to rooms; a repeat is always recognised."""
+    rooms = [f"!room{number}:standin.example" for number in range(TARGETS)]
+    server = MatrixServer()
+    server.rooms |= {id_: MatrixRoom(id_) for id_ in rooms}
+    found = send_to_standin(place, server, rooms, messages=messages, kills=kills)
+    recognised = len(server.recorder.of("matrix", kind="duplicate"))
+    return [*found, Figure("events that are there twice", twice(texts(server)), "=", 0), Figure("repeats", recognised)]
+
+
+def synapse(place: Path, *, messages: int, kills: int) -> list[Figure]:
+    """Send to rooms of a real homeserver, whose answers get lost again and again."""
+    if program() is None:
+        return [Figure("homeservers installed (see tests/channels/matrix/homeserver.py)", 0)]
+    with homeserver(place / "homeserver") as server:
+        token = server.register("tocsin")
+        rooms = [server.create_room(token) for _ in range(TARGETS)]
+        proxy = FlappingProxy(server.url, {"MATRIX_TOKEN": token})
+
+        def arrived() -> Counter[str]:
+            events = [event for room in rooms for event in server.messages(token, room)]
+            return Counter(event["content"]["body"] for event in events if event["type"] == "m.room.message")
+
+        chance = random.Random(SEED)
+        with on_a_thread(proxy.run, proxy.set_mode, FlappingProxy.MODES, chance) as outages:
+            found = send_under_kills(place, "matrix", proxy, rooms, arrived, chance, messages=messages, kills=kills)
+        counted = arrived()
+    return [
+        *found,
+        Figure("outages", len(outages), "≥", 1),
+        Figure("answers lost", proxy.lost, "≥", 1),
+        Figure("events that are there twice", twice(counted), "=", 0),
+    ]
+
+
+def send_to_standin(
+    place: Path, server: NtfyServer | MattermostServer | MatrixServer, targets: list[str], *, messages: int, kills: int
+) -> list[Figure]:
+    """Queue messages to a stand-in that fails again and again."""
+
+    async def run(serving: Callable[[], Awaitable[None]]) -> None:
+        async with server:
+            await serving()
+
+    chance = random.Random(SEED)
+    with on_a_thread(run, server.faults.hold, OUTAGES, chance) as outages:
+        found = send_under_kills(
+            place, server.channel, server, targets, lambda: texts(server), chance, messages=messages, kills=kills
+        )
+    return [*found, Figure("outages", len(outages), "≥", 1)]
+
+
+def send_under_kills(
+    place: Path,
+    channel: str,
+    product: HasEnvironment,
+    targets: list[str],
+    arrived: Callable[[], Counter[str]],
+    chance: random.Random,
+    *,
+    messages: int,
+    kills: int,
+) -> list[Figure]:
+    """Queue `messages` while workers are killed; compare with the texts that arrived."""
+    with environment(place, product), workers(place, kills, chance) as killed:
+        asyncio.run(queue(channel, targets, messages))
+    wanted, found = {f"message {number}" for number in range(messages)}, set(arrived())
+    return [
+        Figure("messages lost", len(wanted - found), "=", 0),
+        Figure("messages that nobody sent", len(found - wanted), "=", 0),
+        Figure("workers killed", len(killed), "=", kills),
+    ]
+
+
+async def queue(channel: str, targets: list[str], messages: int) -> None:
+    """Queue the messages, spread over the targets."""
+    async with tocsin.open() as t:
+        for number in range(messages):
+            await t.enqueue(channel, targets[number % len(targets)], f"message {number}")
+            await asyncio.sleep(0.02)
+
+
+def texts(server: NtfyServer | MattermostServer | MatrixServer) -> Counter[str]:
+    """Count each text that the product has taken."""
+    return Counter(item.text for item in server.recorder.of(server.channel))
+
+
+def twice(counted: Counter[str]) -> int:
+    """Return the number of texts beyond the first of each."""
+    return sum(counted.values()) - len(counted)
+
+
+@contextmanager
+def on_a_thread(
+    run: Callable[[Callable[[], Awaitable[None]]], Coroutine[Any, Any, None]],
+    fail: Callable[[Any], None],
+    ways: Sequence[Any],
+    chance: random.Random,
+) -> Iterator[list[Any]]:
+    """Run a product that fails again and again, in one of `ways`, until the end of the block; yield its outages."""
+    started: Future[Callable[[], object]] = Future()
+    outages: list[Any] = []
+
+    async def fail_again_and_again() -> None:
+        while True:
+            await asyncio.sleep(chance.uniform(*UP_S))
+            outages.append(chance.choice(ways))
+            fail(outages[-1])
+            await asyncio.sleep(chance.uniform(*DOWN_S))
+            fail(None)
+
+    async def serving() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        failing = asyncio.create_task(fail_again_and_again())
+        started.set_result(lambda: loop.call_soon_threadsafe(stop.set))
+        await stop.wait()
+        failing.cancel()
+
+    thread = threading.Thread(target=lambda: asyncio.run(run(serving)), name="product")
+    thread.start()
+    stop = started.result(timeout=PATIENCE_S)
+    try:
+        yield outages
+    finally:
+        stop()
+        thread.join(timeout=PATIENCE_S)
