@@ -1,6 +1,6 @@
 """What doors are to the rest of the program."""
 
-from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
+from tocsin.core.audit.actions import ACTOR, AuditAction, AuditField, AuditSource
 from tocsin.features.contract import Feature, FeatureCommand, LiveTopic, Subsystem, WrittenFile
 from tocsin.features.doors.schema import MIGRATIONS
 
@@ -14,7 +14,7 @@ DOOR_RULE = AuditAction("door.rule", "A rule was added to doors.yaml.", (_DOOR,)
 DOOR_TEST = AuditAction("door.test", "A test message was sent for a door.", (_DOOR,))
 DOOR_DELETE = AuditAction("door.delete", "A door was removed.", (_DOOR,))
 
-DOORS = AuditSource("doors", "messages of other tools, received at a door")
+DOORS = AuditSource("doors", "messages of other tools, received at a door", (ACTOR,))
 
 DOORS_FILE = WrittenFile(
     "doors", "doors.yaml", "rules: what becomes of the requests to doors", f"{__package__}.rules.rule:DOORS_FILE"

@@ -28,6 +28,8 @@ from tocsin.delivery.model import AttemptOutcome, DeliveryStatus
 from tocsin.delivery.store import ChannelRules
 from tocsin.features.assistant_skills.model import ChangedText
 from tocsin.features.assistant_skills.results import SkillResultRecord
+from tocsin.features.doors.model import DoorRequest, RequestState
+from tocsin.features.doors.rows import RequestOutcome, facts_of
 from tocsin.features.heartbeats.model import PingKind, ReceivedPing
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.testing.dashboard import DashboardAnswer, DashboardClient
@@ -192,6 +194,20 @@ async def _proposal(world: ContractWorld) -> str:
     return result.run_id
 
 
+async def _door(world: ContractWorld) -> str:
+    return str((await world.post("/api/doors", {"name": world.name(), "profile": "oncall"}))["name"])
+
+
+async def _called_door(world: ContractWorld) -> str:
+    """Return a door that has taken a request."""
+    name, store = await _door(world), world.app.features.opened("doors").store
+    request = DoorRequest(body=b'{"title": "Disk full"}', at=world.app.clock.now())
+    number = await store.take(await store.get(name), request, "")
+    outcome = RequestOutcome(state=RequestState.SENT, payload=request.body.decode(), facts=facts_of(request))
+    await store.finish({number: outcome}, {}, lambda _: None)
+    return name
+
+
 async def _heartbeat(world: ContractWorld) -> str:
     return str((await world.post("/api/heartbeats", {"name": world.name(), "period": "1d"}))["id"])
 
@@ -247,11 +263,13 @@ MAKERS: dict[str, Callable[[ContractWorld], Awaitable[str]]] = {
     "attachment": _attachment,
     "cancelled delivery": _cancelled_delivery,
     "channel": _fixed("teamchat"),
+    "called door": _called_door,
     "chat": _chat,
     "conversation": _conversation,
     "cron job": _cron,
     "dead delivery": _dead_delivery,
     "delivery": _delivery,
+    "door": _door,
     "ended run": _ended_run,
     "failed delivery": _failed_delivery,
     "forgotten memory": _forgotten_memory,

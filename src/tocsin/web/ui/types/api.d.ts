@@ -341,6 +341,17 @@ export interface CreateCronJobBody {
   auto_disable_after?: number;
   tags?: string[];
 }
+export interface CreateDoorBody {
+  name: string;
+  secret?: string;
+  protocol?: string;
+  preset?: unknown;
+  profile?: unknown;
+  sources?: string[];
+  severity?: "ok" | "info" | "warning" | "critical";
+  rate?: number;
+  secret_name?: unknown;
+}
 export interface CreateHeartbeatBody {
   name: string;
   period?: unknown;
@@ -539,6 +550,74 @@ export interface DisableJob {
   until?: string | null;
   cancel_running?: boolean;
 }
+/** Address of a door, which is a secret: its holder can send messages. */
+export interface DoorAddress {
+  name: string;
+  protocol: string;
+  profile: string | null;
+  token: string;
+  url: string;
+  base_url: string;
+}
+/** What a door may be. */
+export interface DoorKinds {
+  protocols: string[];
+  presets: string[];
+}
+/** What a request would become by the rules as they are now. */
+export interface DoorPreview {
+  title: string | null;
+  text: string | null;
+  severity: string | null;
+  key: string | null;
+  link: string | null;
+  profile: string | null;
+  rule: string | null;
+  drop: boolean;
+  note: string | null;
+}
+/** Door, without its token. */
+export interface DoorRecord {
+  id: string;
+  name: string;
+  protocol: string;
+  preset: string | null;
+  profile: string | null;
+  sources: string[];
+  severity: DoorSeverity;
+  rate: number;
+  secret_name: string | null;
+  has_secret: boolean;
+  requests: number;
+  last_at: string | null;
+  created_at: string;
+  updated_at: string;
+}
+/** A request to a door, and what became of it. */
+export interface DoorRequestRecord {
+  id: number;
+  at: string;
+  client: string;
+  status: number;
+  state: RequestState;
+  payload: string;
+  title: string | null;
+  text: string | null;
+  severity: string | null;
+  key: string | null;
+  link: string | null;
+  profile: string | null;
+  deliveries: string[];
+  note: string | null;
+}
+/** A test message that was queued. */
+export interface DoorSentTest {
+  profile: string;
+  deliveries: string[];
+  note: string | null;
+}
+/** Severity of a message. */
+export type DoorSeverity = "ok" | "info" | "warning" | "critical";
 /** Messages that would be sent. */
 export interface DryRun {
   parts: PartPlan[];
@@ -1120,6 +1199,12 @@ export interface Page_Delivery_ {
   total: number | null;
 }
 /** A page of a list; ask for the next one with `cursor`. */
+export interface Page_DoorRecord_ {
+  items: DoorRecord[];
+  next_cursor: string | null;
+  total: number | null;
+}
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_EntryRecord_ {
   items: EntryRecord[];
   next_cursor: string | null;
@@ -1244,6 +1329,11 @@ export interface PlannedStepRecord {
 }
 /** Policy for messages that may have been delivered. */
 export type Policy = "at_least_once" | "at_most_once";
+/** What to preview: a payload, or a kept request, by default the newest. */
+export interface PreviewBody {
+  payload?: string | null;
+  request?: number | null;
+}
 /** A problem document (RFC 9457). */
 export interface Problem {
   type: string;
@@ -1355,6 +1445,8 @@ export interface RecordReceipt {
   status?: string | null;
   enabled?: boolean | null;
 }
+/** What became of a request. */
+export type RequestState = "stored" | "sent" | "dropped" | "failed" | "refused";
 /** Retry policy after a failure. */
 export interface RetryRecord {
   max_attempts: number;
@@ -1376,6 +1468,11 @@ export interface RotationRecord {
 }
 /** Whether a secret is due for rotation. */
 export type RotationState = "ok" | "warning" | "expired";
+/** The request from which a rule is made. */
+export interface RuleBody {
+  request?: number | null;
+  write?: boolean;
+}
 /** Active rules. */
 export interface RuleList {
   items: RuleRecord[];
@@ -2104,6 +2201,11 @@ export interface WorkflowSummary {
 export interface WorkflowText {
   yaml: string;
 }
+/** A rule for requests such as one that was received. */
+export interface WrittenRule {
+  rule: string;
+  written: boolean;
+}
 /** What `api.get` answers, by the address. */
 export interface GetAnswers {
   "/api/access": ChatList;
@@ -2116,6 +2218,8 @@ export interface GetAnswers {
   "/api/cron/jobs": Page_CronJobSummary_;
   "/api/cron/upcoming": Page_UpcomingJobRun_;
   "/api/deliveries": Page_Delivery_;
+  "/api/doors": Page_DoorRecord_;
+  "/api/doors/kinds": DoorKinds;
   "/api/health": Readiness;
   "/api/heartbeats": Page_HeartbeatRecord_;
   "/api/heartbeats/jobs": ScheduledJob[];

@@ -1,0 +1,51 @@
+"""The operations on doors."""
+
+from tests.features.doors.conftest import FrontBench
+
+from tocsin.testing.dashboard import open_dashboard
+
+
+async def test_doors_are_added_listed_rotated_and_removed(front: FrontBench):
+    async with open_dashboard(front.bench.app) as client:
+        added = await client.post("/api/doors", {"name": "alerts", "profile": "oncall", "secret": "s3cret-s3cret"})
+        again = await client.post("/api/doors", {"name": "alerts", "profile": "oncall"})
+        wrong = await client.post("/api/doors", {"name": "x", "profile": "nobody", "protocol": "smoke"})
+        rotated = await client.post("/api/doors/alerts/rotate")
+        listed = await client.get("/api/doors")
+        shown = await client.get("/api/doors/alerts")
+
+        assert (added.status, again.status, wrong.status) == (201, 409, 422)
+        assert set(added.json()) == {"name", "protocol", "profile", "token", "url", "base_url"}
+        assert added.json()["token"] != rotated.json()["token"]
+        for answer in (listed, shown):
+            assert rotated.json()["token"] not in str(answer.json())
+            assert "s3cret" not in str(answer.json())
+        assert shown.json()["has_secret"] is True
+        assert (await client.call("DELETE", "/api/doors/alerts")).status == 204
+        assert (await client.get("/api/doors/alerts")).status == 404
+
+
+async def test_the_newest_requests_are_shown_and_a_rule_is_made_of_one(front: FrontBench):
+    address = await front.add()
+    await front.post(f"/in/{address.token}", {"name": "Backup", "state": "failed", "n": 7})
+    await front.work()
+
+    async with open_dashboard(front.bench.app) as client:
+        [request] = (await client.get("/api/doors/alerts/requests")).json()
+        made = await client.post("/api/doors/alerts/rule", {"write": True})
+        [shown] = (await client.post("/api/doors/alerts/preview", {"request": request["id"]})).json()
+        [other] = (await client.post("/api/doors/alerts/preview", {"payload": '{"name": "Other"}'})).json()
+
+    assert (request["state"], request["title"]) == ("sent", "Backup")
+    assert (made.json()["written"], shown["rule"]) == (True, "rule 1 of doors.yaml")
+    assert (shown["title"], other["title"]) == ("Backup", "Other")
+    assert len(await front.deliveries()) == 1
+
+
+async def test_a_test_message_is_sent(front: FrontBench):
+    await front.add()
+
+    async with open_dashboard(front.bench.app) as client:
+        sent = await client.post("/api/doors/alerts/test")
+
+    assert [each.id for each in await front.deliveries()] == sent.json()["deliveries"]
