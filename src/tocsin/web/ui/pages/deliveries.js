@@ -69,7 +69,7 @@ function List({ data, query, change }) {
 function Text({ delivery }) {
   const { content, message, key, operation } = delivery;
   const said = [content.title, message].filter(Boolean).join(" · ");
-  return html`<span class="delivery__text">${operation === "send" ? "" : `${DELIVERIES.operations[operation]} `}${said.slice(0, 160) || key}</span>`;
+  return html`<span class="delivery__text">${operation === "send" ? "" : `${DELIVERIES.operations[operation]}: `}${said.slice(0, 160) || key}</span>`;
 }
 
 /** Return the channels that can be selected. @param {Delivery[]} items @returns {[string, string][]} */

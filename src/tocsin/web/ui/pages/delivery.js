@@ -47,7 +47,7 @@ function One({ data: { delivery, revisions }, change, reload }) {
   return html`<${PageHead} title=${html`<${Target} to=${delivery} />`} note=${html`<${State} delivery=${delivery} />`} actions=${actions} back=${back} />
     ${delivery.error && html`<p class="delivery__error" dir="auto">${delivery.error}</p>`}
     ${!withdraws && html`<section class="panel delivery__message"><h2 class="visually-hidden">${DELIVERIES.message}</h2>
-      ${delivery.content.title && html`<p dir="auto"><strong>${delivery.content.title}</strong></p>`}
+      ${delivery.content.title && html`<p class="delivery__title" dir="auto">${delivery.content.title}</p>`}
       <pre class="delivery__pre" dir="auto" tabindex="0" aria-label=${DELIVERIES.message}>${delivery.message}</pre></section>`}
     <dl class="facts panel facts--panel">
       ${fact(DELIVERIES.operation, DELIVERIES.operations[delivery.operation] ?? delivery.operation)}
