@@ -24,7 +24,7 @@ FIELDS = [
     "id", "channel", "target", "message", "source", "status", "policy", "attempts", "next_attempt_at", "not_before",
     "expires_at", "idempotency_key", "parts_sent", "parts_total", "provider_id", "error", "error_class", "created_at",
     "finished_at", "duration_ms", "dismissed",
-    "key", "operation", "revision", "note", "thread", "content",
+    "key", "operation", "revision", "note", "thread", "content", "format",
 ]  # fmt: skip
 STATES = ["queued", "sending", "retry_wait", "sent", "dead", "uncertain", "cancelled", "expired", "superseded"]
 # Nothing of the tests' machine: a Redis at the usual address is somebody else's.
@@ -487,6 +487,7 @@ def test_a_queued_message_outlives_a_kill_right_after_its_answer_and_its_key_too
     assert (status, first["status"]) == (202, "queued")
     with wired.running("gateway", env=env) as child:
         until(lambda: town.recorder.of("teamchat"))
+        until(lambda: is_open(free_port))
         status, head, again = post(free_port, **headers)
         assert (status, again, b"idempotent-replayed: true" in head) == (202, first, True)
         assert f"location: /deliveries/{first['id']}".encode() in head

@@ -40,6 +40,7 @@ def test_list_as_json_has_every_field_of_a_rule(ruled: Cli):
     assert first == {
         "number": 1,
         "line": 2,
+        "on": "message",
         "pattern": r"^disk (\w+)(?: (\w+))?$",
         "action": "shell",
         "command": 'df -h -- "/$1"',

@@ -28,6 +28,8 @@ MISTAKES = [
     # unknown and missing keys
     Mistake("profiles", "oncall:\n  - channel: email\n    target: a@b.c\n    subject: Disk\n", 4, 5),
     Mistake("profiles", "oncall:\n  - channel: email\n", 2, 5),
+    Mistake("doors", "ci:\n  - title: Build\n    colour: red\n", 3, 5),
+    Mistake("doors", "ci:\n  - title: Build\n    drop: maybe\n", 3, 11),
     Mistake("heartbeats", "nightly:\n  period: 5m\n  severe: warning\n", 3, 3),
     Mistake("heartbeats", "nightly:\n  period: 5m\n  misses: 20\n", 3, 11),
     Mistake("triggers", "- pattern: disk\n  command: df\n  replay: false\n", 3, 3),

@@ -9,6 +9,7 @@ from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import YamlError
 from tocsin.features.browser.profiles_file import ProfilesFile
 from tocsin.features.cron.definitions.job_fields import read_definition as read_job
+from tocsin.features.doors.rules.file import RulesFile
 from tocsin.features.heartbeats.definitions import HeartbeatFile
 from tocsin.features.skills.model import read_manifest
 from tocsin.features.ssh.inventory import Inventory
@@ -84,6 +85,7 @@ _READERS: Mapping[str, Callable[[Path], Places]] = {
     "assistant_skill": _front_matter,
     "browser_profiles": lambda path: _of(ProfilesFile(path, path.parent).problem),
     "cron_job": _job,
+    "doors": lambda path: _of(RulesFile(path).read()[1]),
     "heartbeats": _heartbeats,
     "profiles": lambda path: _of(Profiles(path, str).problem),
     "rotation_policies": _policies,
