@@ -21,7 +21,7 @@ FIELDS = [
     "id", "channel", "target", "message", "source", "status", "policy", "attempts", "next_attempt_at", "not_before",
     "expires_at", "idempotency_key", "parts_sent", "parts_total", "provider_id", "error", "error_class", "created_at",
     "finished_at", "duration_ms", "dismissed",
-    "key", "operation", "revision", "note", "thread", "content",
+    "key", "operation", "revision", "note", "thread", "content", "format",
 ]  # fmt: skip
 UNKNOWN = "019a0f5c-4b1e-7c3a-9f10-2b8d7c6e5f40"
 
@@ -344,6 +344,7 @@ def allows(schema: dict[str, Any], value: str) -> bool:
         ("status", ["", "queued", "dead", "QUEUED", "lost"]),
         ("channel", ["", "slack", "Telegram"]),  # which others there are depends on the plug-ins
         ("target", ["", "#ops"]),
+        ("key", ["", "disk-web1"]),
         ("q", ["", "a b"]),
         ("since", ["", "1700000000", "1700000000.5", "2026-11-20T08:00:00Z", "yesterday", "-1", "nan", "1e300"]),
         ("limit", ["", "1", "200", "0", "201", "ten", "1.0", "²"]),
@@ -369,7 +370,7 @@ def test_every_route_and_every_answer_is_documented():
         "/deliveries/{id}/replay", "/deliveries/{id}/dismiss", "/deliveries/{id}/retry", "/deliveries/{id}/cancel",
     }  # fmt: skip
     parameters = {p["name"] for p in paths["/deliveries"]["get"]["parameters"]}
-    assert parameters == {"status", "channel", "target", "q", "since", "limit", "cursor"}
+    assert parameters == {"status", "channel", "target", "key", "q", "since", "limit", "cursor"}
     for name in ("replay", "retry", "cancel"):
         operation = paths[f"/deliveries/{{id}}/{name}"]["post"]
         assert operation["responses"].keys() >= {"200", "401", "404", "409", "503"}
