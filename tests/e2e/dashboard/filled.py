@@ -247,7 +247,7 @@ def _keep(site: Site) -> Iterator[str]:
         call("POST", "memory", {"key": f"key-{number}", "value": texts.much(900), "tags": ["tag"]})
     site.served.do(_lock)
     call("POST", "heartbeats", {"name": "sensor", "period": 60, "description": texts.much(200)})
-    yield from ("heartbeats", "heartbeats/sensor")
+    yield from ("heartbeats", "heartbeats/new", "heartbeats/sensor", "heartbeats/sensor/edit")
     yield from ("memory", "memory/key-0", "skills", "skills/hello", "skills/broken")
     yield from ("skills/reader", "audit", "vault", "watchers", "watchers/inbox", "browser", "settings")
 
