@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.facts import mentions
 
-from tocsin.channels.action_tokens import SECRET, ActionToken, comparable, make_token, read_token, with_secret
+from tocsin.channels.action_tokens import OWN_KEY, SECRET, ActionToken, comparable, make_token, read_token, with_secret
 from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.content import read_content
 from tocsin.channels.contract import OutboundAdapter, Outgoing
@@ -161,3 +161,9 @@ def test_a_message_with_a_button_that_calls_back_has_a_key_of_its_own_or_that_of
 def test_a_press_is_one_event_whatever_the_product():
     event = press_event("ntfy", "a:token", event_id="e1", chat_id="alerts", sender_id="7", sender_name="Ada", now=5.0)
     assert (event.kind, event.callback_data, event.dedupe_keys) == (MessageKind.CALLBACK, "a:token", ("press:e1",))
+
+
+def test_the_key_that_readers_of_deliveries_see_says_nothing_about_the_secret():
+    made = with_secret(Outgoing("t", "x", content={"actions": [{"action": "call", "label": "Go", "name": "go"}]}))
+    assert made.content["key"].startswith(OWN_KEY)
+    assert made.extra[SECRET] not in made.content["key"]

@@ -64,8 +64,9 @@ def with_secret(outgoing: Outgoing) -> Outgoing:
         return outgoing
     if not any(isinstance(each, Mapping) and each.get("action") == "call" for each in actions):
         return outgoing
-    secret = token_urlsafe(16)
-    content = outgoing.content if outgoing.content.get("key") else {**outgoing.content, "key": f"{OWN_KEY}{secret}"}
+    secret = token_urlsafe(16)  # never a part of the key, which readers of deliveries see
+    key = outgoing.content.get("key") or f"{OWN_KEY}{token_urlsafe(16)}"
+    content = {**outgoing.content, "key": key}
     return replace(outgoing, content=content, extra={**outgoing.extra, SECRET: secret})
 
 
