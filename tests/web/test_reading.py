@@ -48,6 +48,9 @@ async def test_health_tells_the_states_of_queue_and_channels_and_nothing_else(ga
             "devicemsg": "unconfigured",
             "email": "unconfigured",
             "guildchat": "unconfigured",
+            "matrix": "unconfigured",
+            "mattermost": "unconfigured",
+            "ntfy": "unconfigured",
             "teamchat": "configured",
         },
     }
