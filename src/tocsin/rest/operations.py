@@ -205,6 +205,7 @@ class OfferedTool(NamedTuple):
     open_world: bool = False  # whether it acts outside Tocsin
     optional: bool = False  # offered only if MCP_TOOLS names it
     omits: tuple[str, ...] = ()  # arguments that are not offered
+    names: Mapping[str, str] = {}  # names of arguments of the operation -> names that models see
     fixed: Mapping[str, str] = {}  # query parameters that every call sets
     signed: str = ""  # key of the body to whose text the name of the agent is added
     queued: bool = False  # called with `Prefer: respond-async`

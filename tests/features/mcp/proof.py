@@ -198,7 +198,7 @@ def setup(place: Path) -> list[Figure]:
         token = make_token(dashboard)
         lines = [tocsin(dashboard, "mcp", "setup", client, TOCSIN_TOKEN=token) for client in CLIENTS]
         good = sum(dashboard.url in line and token not in line for line in lines)
-        params = {"name": "notify", "arguments": {"name": "oncall", "message": "first", "dry_run": True}}
+        params = {"name": "notify", "arguments": {"profile": "oncall", "text": "first", "dry_run": True}}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         answer = httpx2.post(dashboard.url, json=body, headers={"Authorization": f"Bearer {token}"}).json()
         plan = json.dumps(answer["result"])

@@ -1,5 +1,6 @@
 """The protocol over standard input and output."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -11,9 +12,8 @@ import pytest
 from tests.e2e.dashboard.served import serve_dashboard
 
 from tocsin.assembly.full.dashboard import local_dashboard
-from tocsin.features.mcp.local import MAX_LINE, LocalServer
+from tocsin.features.mcp.local import MAX_LINE, LocalServer, read_lines
 from tocsin.features.mcp.protocol import LEGACY
-from tocsin.features.mcp.service import AgentTools
 
 
 @pytest.fixture
@@ -59,16 +59,23 @@ async def test_malformed_lines_are_answered(server, line, code):
     assert json.loads(await server.answer(line))["error"]["code"] == code
 
 
-async def test_lines_are_answered_until_the_input_ends(server: LocalServer, agent):
-    lines = [json.dumps({"jsonrpc": "2.0", "id": n, "method": "ping"}).encode() + b"\n" for n in range(40)]
+async def test_lines_are_answered_until_the_input_ends(server: LocalServer):
+    reader = asyncio.StreamReader()
+    for n in range(40):
+        reader.feed_data(json.dumps({"jsonrpc": "2.0", "id": n, "method": "ping"}).encode() + b"\n\n"[: 1 + n % 2])
+    reader.feed_eof()
     written: list[bytes] = []
-
-    async def read() -> bytes:
-        return lines.pop() if lines else b""
-
-    assert isinstance(agent.app.features.opened("mcp"), AgentTools)
-    await server.serve(read, written.append)
+    await server.serve(read_lines(reader), written.append)
     assert sorted(json.loads(each)["id"] for each in written) == list(range(40))
+
+
+async def test_a_line_that_is_too_long_is_read_without_keeping_it_and_the_next_one_is_answered():
+    reader = asyncio.StreamReader()
+    for chunk in (b"x" * 3 * MAX_LINE, b"\n{}", b"\nlast"):
+        reader.feed_data(chunk)
+    reader.feed_eof()
+    found = [line async for line in read_lines(reader)]
+    assert [len(line) for line in found] == [MAX_LINE + 1, 2, 4]
 
 
 def tocsin(data_dir: Path, *words: str, **settings: str):
@@ -98,6 +105,8 @@ def test_setup_and_doctor_try_the_connection_and_name_what_mcp_tools_offers_in_v
         assert "list_rnus, run_workflow" in str(check)
         status, found = tocsin(tmp_path, "mcp", "setup", "codex", **{**settings, "TOCSIN_TOKEN": "tcs_wrong"})
         assert (status, "token" in found["problem"]) == (1, True)
+        del settings["TOCSIN_TOKEN"]
+        status, found = tocsin(tmp_path, "mcp", "setup", "cursor", **settings)
+        assert (status, found["problem"], "TOCSIN_TOKEN is not set" in found["warning"]) == (0, "", True)
     status, found = tocsin(tmp_path, "mcp", "setup", "codex", **settings)
     assert (status, bool(found["problem"])) == (1, True)
-    assert "TOCSIN_TOKEN" in tocsin(tmp_path, "mcp", "setup", "codex")[1]["problem"]

@@ -119,21 +119,28 @@ async def test_another_media_type_is_refused(agent):
 
 
 async def test_a_token_in_the_query_is_refused(agent):
-    answer = await agent.client.post("/mcp?token=tcs_x", {"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    answer = await agent.client.post("/mcp?token=tcs_x", body)
     assert answer.status == 400
     assert "header" in answer.json()["detail"]
+    agent.client.login = ""
+    answer = await agent.client.post("/mcp?token=tcs_x", body)
+    assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
 
 
-async def test_a_page_of_another_site_is_refused(agent):
+async def test_a_page_of_another_site_is_refused_with_and_without_a_token(agent):
     body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    assert (await agent.client.post("/mcp", body, origin="https://evil.example")).status == 403
     assert (await agent.client.post("/mcp", body, origin="http://127.0.0.1:8200")).status == 200
+    for login in ("token", ""):
+        agent.client.login = login
+        for origin in ("https://evil.example", "null"):
+            assert (await agent.client.post("/mcp", body, origin=origin)).status == 403
 
 
 @pytest.mark.parametrize("login", ["basic", "session"])
 async def test_only_tokens_are_accepted(agent, login):
     agent.client.login = login
-    answer = await agent.client.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    answer = await agent.client.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}, authorization="Bearer x")
     assert answer.status == 401
     assert answer.headers["www-authenticate"] == "Bearer"
 

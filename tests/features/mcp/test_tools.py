@@ -24,8 +24,8 @@ ALL = READING | SENDING | RUNNING
 EVERYTHING = {"MCP_TOOLS": ",".join(sorted(ALL))}
 SAMPLES = {
     "read_run_log": {"run_id": "x"},
-    "notify": {"name": "ops", "message": "hi", "dry_run": True},
-    "send_message": {"channel": "teamchat", "target": "#ops", "message": "hi", "dry_run": True},
+    "notify": {"profile": "ops", "text": "hi", "dry_run": True},
+    "send_message": {"channel": "teamchat", "target": "#ops", "text": "hi", "dry_run": True},
     "remember": {"key": "k", "value": "v"},
     "run_cron_job": {"id": "x"},
     "run_workflow": {"name": "x"},
@@ -77,17 +77,40 @@ async def test_no_tool_approves_answers_reads_secrets_or_changes_access(agent):
 
 
 async def test_a_message_of_an_agent_is_queued_and_names_the_agent(agent, transport):
-    result = await agent.call("notify", name="ops", message="Build is green")
+    result = await agent.call("notify", profile="ops", text="Build is green")
     [sent] = result["structuredContent"]["results"]
     assert (sent["ok"], transport.sent) == (True, [])
     delivery = await agent.client.get(f"/api/deliveries/{sent['message'].removeprefix('delivery=')}")
     assert delivery.json()["message"] == "Build is green\n\n(by agent token:web)"
 
 
+async def test_notify_has_a_profile_a_title_a_text_a_priority_and_a_key(agent, transport):
+    tool = next(each for each in await agent.listed() if each["name"] == "notify")
+    assert {"profile", "title", "text", "priority", "key"} <= set(tool["inputSchema"]["properties"])
+    assert tool["inputSchema"]["required"] == ["profile", "text"]
+    for names in (("profile", "text"), ("name", "message")):  # the latter are those of the REST API
+        result = await agent.call("notify", **dict(zip(names, ("ops", "x"), strict=True)), dry_run=True)
+        assert "(by agent token:web)" in result["structuredContent"]["plans"][0]["parts"][0]["text"]
+
+
+async def test_descriptions_name_no_headers_and_no_arguments_that_are_not_offered(agent):
+    tools = {each["name"]: each["description"] for each in await agent.listed()}
+    assert all(tools.values())
+    assert not [each for each in tools.values() if "Prefer" in each or "Accept" in each or "`log`" in each]
+
+
+async def test_a_key_may_have_the_length_that_the_schema_allows(agent):
+    for key in ("k" * 64, "k" * 60, "k" * 60):
+        assert not (await agent.call("notify", profile="ops", text=key, key=key))["isError"]
+    assert "at most 64" in (await agent.refused("notify", profile="ops", text="x", key="k" * 65))["message"]
+    found = (await agent.client.get("/api/deliveries")).json()["items"]
+    assert len({each["key"] for each in found}) == 2
+
+
 async def test_an_agent_mentions_no_one_and_adds_no_buttons(agent):
     schema = next(each for each in await agent.listed() if each["name"] == "notify")["inputSchema"]
     assert not {"mention", "actions", "format", "parse_mode"} & set(schema["properties"])
-    error = await agent.refused("notify", name="ops", message="x", mention="@here")
+    error = await agent.refused("notify", profile="ops", text="x", mention="@here")
     assert error["code"] == -32602
     assert "'mention'" in error["message"]
 
@@ -96,7 +119,7 @@ async def test_a_key_of_one_agent_is_not_that_of_another(agent, transport):
     transport.will_answer(SENT)
     for user in ("token:web", "token:other"):
         agent.client.user = user
-        await agent.call("notify", name="ops", message="x", key="build")
+        await agent.call("notify", profile="ops", text="x", key="build")
     found = await agent.client.get("/api/deliveries")
     keys = {str(each) for each in found.json()["items"]}
     assert len(keys) == len(found.json()["items"])
@@ -105,7 +128,7 @@ async def test_a_key_of_one_agent_is_not_that_of_another(agent, transport):
 @pytest.mark.parametrize("settings", [{"MCP_TOOLS": "send_message"}])
 async def test_a_failed_send_is_a_result_with_the_sentence(agent, transport):
     transport.will_answer({"ok": False, "error": "not_in_channel"})
-    result = await agent.call("send_message", channel="teamchat", target="C1", message="x")
+    result = await agent.call("send_message", channel="teamchat", target="C1", text="x")
     assert result["isError"]
     assert "not_in_channel" in result["content"][0]["text"]
 
@@ -127,7 +150,10 @@ async def test_an_unknown_record_is_a_result_with_a_hint(agent):
         ("list_runs", {"limit": "many"}, "valid integer"),
         ("list_runs", {"limit": 10**9}, "200"),
         ("list_runs", {"colour": "red"}, "unknown argument"),
-        ("notify", {"name": "ops", "message": 7}, "valid string"),
+        ("notify", {"profile": "ops", "text": 7}, "#/text: Input should be a valid string"),
+        ("notify", {"profile": "ops"}, "'text' is missing"),
+        ("notify", {"profile": "a/b", "text": "x"}, "'profile' must be"),
+        ("notify", {"profile": "ops", "text": "x", "message": "y"}, "twice"),
     ],
 )
 async def test_invalid_arguments_are_a_protocol_error(agent, name, arguments, said):
@@ -138,13 +164,13 @@ async def test_invalid_arguments_are_a_protocol_error(agent, name, arguments, sa
 
 async def test_an_agent_sends_at_most_thirty_messages_an_hour_and_invalid_calls_do_not_count(agent):
     for _ in range(SENDS_PER_HOUR):
-        await agent.refused("notify", name="ops", message=7)
-    results = [await agent.call("notify", name="ops", message="x") for _ in range(SENDS_PER_HOUR + 1)]
+        await agent.refused("notify", profile="ops", text=7)
+    results = [await agent.call("notify", profile="ops", text="x") for _ in range(SENDS_PER_HOUR + 1)]
     assert [each["isError"] for each in results] == [False] * SENDS_PER_HOUR + [True]
     assert "Try again in" in results[-1]["content"][0]["text"]
     assert agent.calls()[-1].metadata["outcome"] == "denied"
     agent.client.user = "token:other"
-    assert not (await agent.call("notify", name="ops", message="x"))["isError"]
+    assert not (await agent.call("notify", profile="ops", text="x"))["isError"]
 
 
 async def test_an_agent_recalls_what_it_remembered_and_no_other_agent_does(agent):
@@ -257,7 +283,7 @@ async def test_a_token_limited_to_profiles_sends_nowhere_else(agent, transport):
         await inner(scope, receive, send)
 
     agent.client.app = limited
-    result = await agent.call("notify", name="ops", message="x")
+    result = await agent.call("notify", profile="ops", text="x")
     assert result["isError"]
     assert "these profiles only: nightly" in result["content"][0]["text"]
     assert agent.calls()[-1].metadata["outcome"] == "denied"

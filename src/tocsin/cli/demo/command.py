@@ -243,7 +243,7 @@ def _commands(cluster: "StandinCluster", env_file: Path, gateway: str, *, has_mo
 
 def _agent_call(dashboard: str, token: str) -> str:
     """Return a command that sends a message as an agent does, over MCP."""
-    params = {"name": "notify", "arguments": {"name": PROFILE, "message": "The build is green"}}
+    params = {"name": "notify", "arguments": {"profile": PROFILE, "text": "The build is green"}}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     headers = f"-H 'Content-Type: application/json' -H 'Authorization: Bearer {token}'"
     return f"curl -w '\\n' {dashboard}/mcp {headers} -d {shlex.quote(body)}"

@@ -26,21 +26,14 @@ class AgentConnection(NamedTuple):
 
     problem: str = ""  # why an agent cannot connect
     tools: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()  # tools that MCP_TOOLS names and the agent does not get
-
-    @property
-    def warning(self) -> str:
-        """What is wrong with MCP_TOOLS."""
-        names = ", ".join(self.missing)
-        return f"MCP_TOOLS names tools that do not exist or need another scope: {names}" if names else ""
+    warning: str = ""  # why it may get less than expected
 
 
 async def try_connection(agents: AgentTools, url: str) -> AgentConnection:
-    """Ask the server for its tools, with TOCSIN_TOKEN."""
-    if not (token := agents.context.settings[TOCSIN_TOKEN]):
-        return AgentConnection("TOCSIN_TOKEN is not set here, so the connection was not tried")
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    headers |= {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": LEGACY[0]}
+    """Ask the server for its tools, with TOCSIN_TOKEN; without one, only whether it is there."""
+    token = agents.context.settings[TOCSIN_TOKEN]
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    headers |= {"MCP-Protocol-Version": LEGACY[0], **({"Authorization": f"Bearer {token}"} if token else {})}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
     transport = DirectTransport()
     try:
@@ -50,7 +43,11 @@ async def try_connection(agents: AgentTools, url: str) -> AgentConnection:
     finally:
         await transport.aclose()
     found = response.json_object() or {}
+    if response.status == 401 and not token and found.get("code") == "unauthenticated":
+        return AgentConnection(warning="the server answers; no token was tried, because TOCSIN_TOKEN is not set here")
     if response.status != 200 or "result" not in found:
         return AgentConnection(str(found.get("detail") or f"the server answered {response.status}"))
     names = tuple(each["name"] for each in found["result"]["tools"])
-    return AgentConnection("", names, tuple(each for each in agents.named if each not in names))
+    missing = ", ".join(each for each in agents.named if each not in names)
+    warning = f"MCP_TOOLS names tools that do not exist or need another scope: {missing}" if missing else ""
+    return AgentConnection("", names, warning)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from functools import cached_property
 from typing import Any
 
@@ -28,8 +28,8 @@ class LocalServer:
     def _dashboard(self) -> Any:
         return self._open_dashboard(self._settings[TOCSIN_TOKEN], self._settings[MCP_STDIO_SCOPES])
 
-    async def serve(self, read: Callable[[], Awaitable[bytes]], write: Callable[[bytes], None]) -> None:
-        """Answer until `read` returns an empty line; up to 16 calls run at once."""
+    async def serve(self, lines: AsyncIterable[bytes], write: Callable[[bytes], None]) -> None:
+        """Answer all lines; up to 16 calls run at once."""
         turns = asyncio.Semaphore(MAX_AT_ONCE)
 
         async def handle(line: bytes) -> None:
@@ -38,7 +38,7 @@ class LocalServer:
                     write(reply + b"\n")
 
         async with asyncio.TaskGroup() as group:
-            while line := await read():
+            async for line in lines:
                 if line.strip():
                     group.create_task(handle(line))
 
@@ -70,33 +70,23 @@ def _encoded(reply: McpReply) -> bytes:
 
 async def serve_standard_streams(agents: AgentTools, open_dashboard: OpenDashboard) -> None:
     """Serve until the client closes standard input."""
-    reader = asyncio.StreamReader(limit=MAX_LINE)
+    reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-
-    async def read() -> bytes:
-        try:
-            return await reader.readuntil()
-        except asyncio.IncompleteReadError as error:
-            return error.partial
-        except asyncio.LimitOverrunError:
-            return await _skip_line(reader)
 
     def write(reply: bytes) -> None:
         sys.stdout.buffer.write(reply)
         sys.stdout.buffer.flush()
 
-    await LocalServer(agents, open_dashboard).serve(read, write)
+    await LocalServer(agents, open_dashboard).serve(read_lines(reader), write)
 
 
-async def _skip_line(reader: asyncio.StreamReader) -> bytes:
-    """Read to the end of a line that is too long; return as much of it as shows that."""
-    while True:
-        try:
-            await reader.readuntil()
-        except asyncio.LimitOverrunError as error:
-            await reader.readexactly(error.consumed)
-        except asyncio.IncompleteReadError:
-            break
-        else:
-            break
-    return b" " * MAX_LINE + b"x"
+async def read_lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Yield lines; of one that is too long, as much as shows that."""
+    line = b""
+    while chunk := await reader.read(65_536):
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            yield (line + end)[: MAX_LINE + 1]
+            line = b""
+        line = (line + rest)[: MAX_LINE + 1]
+    yield line

@@ -22,16 +22,7 @@ _VERSION, _CAPABILITIES = f"{_META}protocolVersion", f"{_META}clientCapabilities
 
 PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS = -32700, -32600, -32601, -32602
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
-# The status of errors: of every request in the modern version, of malformed ones in all versions.
-_STATUS = {
-    PARSE_ERROR: 400,
-    INVALID_REQUEST: 400,
-    UNKNOWN_METHOD: 404,
-    INVALID_PARAMS: 400,
-    HEADER_MISMATCH: 400,
-    UNSUPPORTED_VERSION: 400,
-}
-_ALWAYS = {PARSE_ERROR, INVALID_REQUEST, HEADER_MISMATCH, UNSUPPORTED_VERSION}
+_ALWAYS = {PARSE_ERROR, INVALID_REQUEST, HEADER_MISMATCH, UNSUPPORTED_VERSION}  # never with status 200
 _CACHE = {"ttlMs": 60_000, "cacheScope": "private"}
 _INFO = {"name": "tocsin", "title": "Tocsin", "version": __version__}
 _INSTRUCTIONS = (
@@ -81,7 +72,8 @@ class ToolServer:
 def error_reply(code: int, message: str, request_id: object = None, data: object = None, status: int = 0) -> McpReply:
     """Return the response to a request that failed."""
     error = {"code": code, "message": message, **({"data": data} if data else {})}
-    return McpReply(status or _STATUS.get(code, 200), {"jsonrpc": "2.0", "id": request_id, "error": error})
+    usual = 404 if code == UNKNOWN_METHOD else 400
+    return McpReply(status or usual, {"jsonrpc": "2.0", "id": request_id, "error": error})
 
 
 async def answer(message: Any, headers: Headers | None, tools: ToolServer) -> McpReply:

@@ -20,7 +20,7 @@ from tocsin.features.mcp.protocol import (
 )
 from tocsin.features.mcp.service import Agent, AgentTools
 from tocsin.rest.callers import DASHBOARD
-from tocsin.rest.describing.tools import InvalidArgumentsError, OperationTool, ToolAnswer, find_tools
+from tocsin.rest.describing.tools import InvalidArgumentsError, OperationTool, Override, ToolAnswer, find_tools
 from tocsin.rest.headers import header_values
 from tocsin.rest.operations import Operations
 from tocsin.rest.problems import HttpProblemError
@@ -66,11 +66,9 @@ class _Endpoint:
             if unknown := set(self._agents.named) - self._tools.keys():
                 log.warning("MCP_TOOLS names unknown tools", extra={"tools": ", ".join(sorted(unknown))})
 
-        async def perform(
-            tool: OperationTool, arguments: Mapping[str, Any], overrides: Mapping[str, Any]
-        ) -> ToolAnswer:
+        async def perform(tool: OperationTool, arguments: Mapping[str, Any], override: Override) -> ToolAnswer:
             try:
-                return await tool.call(request.app, request.scope, arguments, overrides)
+                return await tool.call(request.app, request.scope, arguments, override)
             except InvalidArgumentsError as error:
                 raise ProtocolError(INVALID_PARAMS, f"Invalid arguments: {error}.") from None
 
@@ -85,22 +83,21 @@ async def _read(request: Request) -> Any:
 
 
 def _check_caller(request: Request) -> None:
-    """Raise the response to requests without a valid token, with one in the address, or of pages of other sites."""
+    """Raise the response to requests of pages of other sites, without a valid token, or with one in the address."""
     scope = request.scope
-    if scope["query_string"]:
-        detail = "This address has no query parameters. Send the token in the header `Authorization: Bearer`."
-        raise HttpProblemError("invalid-request", detail)
+    origins = {origin.partition("://")[2].lower() for origin in header_values(scope, b"origin")}
+    if not origins <= {host.lower() for host in header_values(scope, b"host")}:
+        raise HttpProblemError("cross-site-request", "Requests of pages of other sites are not accepted.")
     if scope.get("tocsin.login") not in _LOGINS:
         refusal = scope.get("tocsin.refusal")
         if refusal is not None and refusal.code in {"not-ready", "rate-limited"}:
             raise refusal
-        # Without `resource_metadata`, which would start a sign-in that does not exist here.
-        sent = ', error="invalid_token"' if header_values(scope, b"authorization") else ""
         detail = "Send a token of `tocsin tokens create` in the header `Authorization: Bearer`."
-        raise HttpProblemError("unauthenticated", detail, headers={"WWW-Authenticate": f"Bearer{sent}"})
-    origins = {origin.partition("://")[2].lower() for origin in header_values(scope, b"origin")}
-    if not origins <= {host.lower() for host in header_values(scope, b"host")}:
-        raise HttpProblemError("cross-site-request", "Requests of pages of other sites are not accepted.")
+        # Without `resource_metadata`, which would start a sign-in that does not exist here.
+        raise HttpProblemError("unauthenticated", detail, headers={"WWW-Authenticate": "Bearer"})
+    if scope["query_string"]:
+        detail = "This address has no query parameters. Send the token in the header `Authorization: Bearer`."
+        raise HttpProblemError("invalid-request", detail)
 
 
 def mcp_routes(agents: AgentTools) -> Operations:

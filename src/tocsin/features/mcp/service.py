@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +16,17 @@ from tocsin.features.mcp.feature import MCP_CALL, MCP_TOOLS
 from tocsin.features.mcp.protocol import INVALID_PARAMS, MissingScopeError, ProtocolError, ToolServer
 
 if TYPE_CHECKING:
-    from tocsin.rest.describing.tools import OperationTool, ToolAnswer
+    from tocsin.rest.describing.tools import OperationTool, Override, ToolAnswer
 
 SENDS_PER_HOUR, HOUR_S = 30, 3600.0
 MAX_AT_ONCE = 16
 MAX_TEXT = 8_192  # characters of one text of a result, such as the end of a log
 MAX_RESULT = 65_536  # characters of a result
+MAX_KEY = 64  # characters of the key of a message
 _FIELD_ERRORS = ("validation-failed", "invalid-request")
 
-# Called with the tool, its arguments, and keys of the body that replace them. Raises ProtocolError.
-Perform = Callable[["OperationTool", Mapping[str, Any], Mapping[str, Any]], "Awaitable[ToolAnswer]"]
+# Called with the tool, its arguments, and what returns keys of the body that replace them. Raises ProtocolError.
+Perform = Callable[["OperationTool", Mapping[str, Any], "Override"], "Awaitable[ToolAnswer]"]
 
 
 class CallRefusedError(Exception):  # raised to become a result
@@ -103,7 +105,7 @@ class Agent(ToolServer):
                 outcome = "denied"
                 raise MissingScopeError(tool.name, tool.scope)
             with self.offered.within_limits(self.user, is_send=bool(tool.tool.signed)):
-                found = await self.perform(tool, arguments, _signature(tool, arguments, self.user))
+                found = await self.perform(tool, arguments, partial(_signature, tool, self.user))
                 result = self._result(tool, found)
             outcome = "ok" if found.status < 400 else "denied" if found.status in {401, 403, 429} else "error"
             return result
@@ -121,7 +123,7 @@ class Agent(ToolServer):
         if found.is_problem:
             details = [f"{each.get('pointer') or each.get('parameter')}: {each['detail']}"
                        for each in document.get("errors", ())]  # fmt: skip
-            text = " ".join([str(document["detail"]), *details])
+            text = ": ".join(filter(None, (str(document["detail"]), "; ".join(details))))
             if document["code"] in _FIELD_ERRORS and details:
                 raise ProtocolError(INVALID_PARAMS, text, {"errors": document["errors"]})
             return _failure(text)
@@ -139,14 +141,15 @@ class Agent(ToolServer):
         return redact_json(document, lambda text: _cut(visible(self.offered.context.redact(text))))
 
 
-def _signature(tool: "OperationTool", arguments: Mapping[str, Any], user: str) -> dict[str, Any]:
+def _signature(tool: "OperationTool", user: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys that a message of an agent gets: its name in the text, plain text, and a key of its own."""
     text, key = arguments.get(tool.tool.signed), arguments.get("key")
     if not tool.tool.signed or not isinstance(text, str) or not text:
         return {}
     found = {tool.tool.signed: f"{text}\n\n(by agent {user})", "format": "plain"}
-    if isinstance(key, str) and key:  # a caller edits only its own messages
-        found["key"] = f"{sha256(user.encode()).hexdigest()[:8]}:{key}"
+    if isinstance(key, str) and 0 < len(key) <= MAX_KEY:  # a caller edits only its own messages
+        own = f"{sha256(user.encode()).hexdigest()[:8]}:"
+        found["key"] = own + (key if len(own + key) <= MAX_KEY else sha256(key.encode()).hexdigest()[: -len(own)])
     return found
 
 

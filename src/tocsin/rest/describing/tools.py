@@ -1,7 +1,7 @@
 """Operations as tools of language models: their schemas, and the request that a call of the tool makes."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,6 +16,8 @@ from tocsin.rest.in_process import request_in_process
 from tocsin.rest.models import RecordReceipt
 from tocsin.rest.operations import OfferedTool, Operation
 
+# Called with the arguments by their names in the operation.
+Override = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 _SHARED, _OWN = '"#/components/schemas/', '"#/$defs/'
 
 
@@ -55,11 +57,11 @@ class OperationTool:
 
     @cached_property
     def description(self) -> dict[str, Any]:
-        """The description of the tool for the Model Context Protocol."""
+        """The description of the tool for the Model Context Protocol, with the first paragraph of the docstring."""
         of = self.tool
         return {
             "name": of.name,
-            "description": " ".join((self.operation.endpoint.__doc__ or "").split()),
+            "description": " ".join((self.operation.endpoint.__doc__ or "").partition("\n\n")[0].split()),
             "inputSchema": self.input_schema,
             "outputSchema": _as_data(self.output_schema) if of.read_only else self.output_schema,
             "annotations": {
@@ -98,13 +100,18 @@ class OperationTool:
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the arguments: the parameters of the operation and the keys of its body."""
+        names = self.tool.names
         properties = {
-            name: {**each["schema"], **({"description": each["description"]} if "description" in each else {})}
+            names.get(name, name): {
+                **each["schema"],
+                **({"description": each["description"]} if "description" in each else {}),
+            }
             for name, each in self._parameters.items()
         }
-        required = [name for name, each in self._parameters.items() if each.get("required")]
-        body = {k: each for k, each in self._body.get("properties", {}).items() if k not in self.tool.omits}
-        required += [name for name in self._body.get("required", ()) if name in body]
+        required = [names.get(name, name) for name, each in self._parameters.items() if each.get("required")]
+        shown = {k: each for k, each in self._body.get("properties", {}).items() if k not in self.tool.omits}
+        body = {names.get(name, name): each for name, each in shown.items()}
+        required += [names.get(name, name) for name in self._body.get("required", ()) if name in shown]
         found = {"type": "object", "properties": {**properties, **body}, "additionalProperties": False}
         return _with_definitions({**found, **({"required": required} if required else {})}, self._described[1])
 
@@ -119,26 +126,37 @@ class OperationTool:
             choices.append({"$ref": "#/components/schemas/RecordReceipt"})
         return _with_definitions({"type": "object", "anyOf": choices}, schemas)
 
-    async def call(
-        self, app: ASGIApp, caller: Scope, arguments: Mapping[str, Any], overrides: Mapping[str, Any]
-    ) -> ToolAnswer:
+    async def call(self, app: ASGIApp, caller: Scope, arguments: Mapping[str, Any], override: Override) -> ToolAnswer:
         """Make the request of a call as the caller of another request, whose ASGI scope is `caller`.
 
-        `overrides` replace keys of the body. Raises InvalidArgumentsError.
+        `override` returns keys of the body that replace those of the arguments. Raises InvalidArgumentsError.
         """
-        scope = self._request(caller, arguments, overrides)
+        scope = self._request(caller, self._own(arguments), override)
         status, kind, body = await request_in_process(app, scope, scope["tocsin.body"])
-        document = json.loads(body) if b"json" in kind else body.decode(errors="replace")
-        return ToolAnswer(status, document, b"problem" in kind)
+        document: Any = json.loads(body) if b"json" in kind else body.decode(errors="replace")
+        is_problem = b"problem" in kind
+        for each in document.get("errors", ()) if is_problem else ():
+            if name := self.tool.names.get(each.get("field")):
+                each |= {"pointer": f"#/{name}", "field": name}
+        return ToolAnswer(status, document, is_problem)
 
-    def _request(self, caller: Scope, arguments: Mapping[str, Any], overrides: Mapping[str, Any]) -> Scope:
-        known = self.input_schema["properties"]
-        for name in arguments:
-            if name not in known:
-                raise InvalidArgumentsError(f"unknown argument {name[:100]!r}; allowed: {', '.join(known) or 'none'}")
-        for name in self.input_schema.get("required", ()):
-            if name not in arguments:
-                raise InvalidArgumentsError(f"the argument {name!r} is missing")
+    def _own(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments by their names in the operation, which are accepted as well."""
+        known, found = self.input_schema["properties"], dict[str, Any]()
+        own = {shown: name for name, shown in self.tool.names.items()}
+        for given, value in arguments.items():
+            name = own.get(given, given)
+            if self.tool.names.get(name, name) not in known:
+                raise InvalidArgumentsError(f"unknown argument {given[:100]!r}; allowed: {', '.join(known) or 'none'}")
+            if name in found:
+                raise InvalidArgumentsError(f"the argument {given!r} is there twice")
+            found[name] = value
+        for each in self.input_schema.get("required", ()):
+            if own.get(each, each) not in found:
+                raise InvalidArgumentsError(f"the argument {each!r} is missing")
+        return found
+
+    def _request(self, caller: Scope, arguments: Mapping[str, Any], override: Override) -> Scope:
         path, query, body = self.operation.path, [*self.tool.fixed.items()], {}
         for name, value in arguments.items():
             where = self._parameters.get(name, {}).get("in")
@@ -148,10 +166,11 @@ class OperationTool:
                 given = value if isinstance(value, list) else [value]
                 query += [(name, _text(name, each)) for each in given if each is not None]
             elif not (text := _text(name, value)) or "/" in text or text in {".", ".."}:
-                raise InvalidArgumentsError(f"the argument {name!r} must be a name or an ID without '/'")
+                shown = self.tool.names.get(name, name)
+                raise InvalidArgumentsError(f"the argument {shown!r} must be a name or an ID without '/'")
             else:
                 path = path.replace(f"{{{name}}}", text)
-        body |= overrides
+        body |= override(arguments)
         raw = json.dumps(body).encode() if body or self._body.get("required") else b""
         headers = [(b"content-type", b"application/json")] if raw else []
         headers += [(b"prefer", b"respond-async")] if self.tool.queued else []

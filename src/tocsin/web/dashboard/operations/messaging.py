@@ -50,6 +50,7 @@ from tocsin.web.http.send_answers import SendResponse, fan_out_status, partial_r
 DAY_S = 86_400.0
 _TESTS = {MSG_TEST.name, CHANNEL_CONNECT.name}
 # Fields that messages of agents lack: an agent mentions no one and adds no buttons, and its text is plain.
+TEXT = {"message": "text"}  # as language models call it
 OF_PEOPLE = ("mention", "actions", "parse_mode", "format")
 SEARCHED_ENTRIES = 2_000  # of the audit log, for the last tests
 
@@ -128,7 +129,7 @@ class MessagingRoutes:
         direct=True,
         problems=("validation-failed",),
         answer=SentMessage | DryRun,
-        tool=OfferedTool("send_message", open_world=True, optional=True, omits=OF_PEOPLE, signed="message"),
+        tool=OfferedTool("send_message", open_world=True, optional=True, omits=OF_PEOPLE, names=TEXT, signed="message"),
         responses={
             **OUTCOMES,
             200: {"description": "The message was sent. With `dry_run`: the parts that would be sent."},
@@ -218,7 +219,9 @@ class MessagingRoutes:
         once=True,
         problems=("not-found", "validation-failed"),
         answer=ProfileResult | ProfilePlan,
-        tool=OfferedTool("notify", open_world=True, omits=OF_PEOPLE, signed="message", queued=True),
+        tool=OfferedTool(
+            "notify", open_world=True, omits=OF_PEOPLE, names={"name": "profile", **TEXT}, signed="message", queued=True
+        ),
         responses=FAN_OUT,
     )
     async def send_to_profile(self, request: Request, name: str, body: ProfileMessage, caller: CallerOf) -> Any:

@@ -131,7 +131,7 @@ class RunRoutes:
         from_line: Annotated[int, Query(ge=1, description="First line to return.")] = 1,
         ansi: Annotated[bool, Query(description="Keep terminal escape sequences.")] = False,
     ) -> Any:
-        """Get a run, with its log if `log` is given.
+        """Get a run: its state, parameters, times and error and, on request, its log.
 
         `Accept: text/plain` downloads the whole log instead, or only one stream or the lines from `from_line`.
         """
