@@ -29,6 +29,28 @@ def test_a_new_token_as_json_is_the_record_of_the_interface_with_the_token(cli: 
     assert made == listed
 
 
+@pytest.mark.parametrize(
+    ("arguments", "warns"),
+    [
+        (("--scope", "read", "--scope", "send"), True),
+        (("--scope", "read", "--scope", "send", "--profiles", "oncall"), False),
+        (("--scope", "send"), False),
+        (("--scope", "read"), False),
+    ],
+)
+def test_a_token_that_reads_and_sends_to_any_target_is_warned_about(cli: Cli, arguments: tuple[str, ...], warns: bool):
+    done = cli("tokens", "create", "agent", *arguments)
+    assert ("can send what it reads to any target" in done.err) is warns
+
+
+def test_a_token_names_the_only_profiles_it_sends_to_and_those_that_do_not_exist_are_named(cli: Cli):
+    cli.write_profiles("oncall:\n- {channel: teamchat, target: '#ops'}\n")
+    done = cli("tokens", "create", "agent", "--scope", "send", "--profiles", "oncall, nigthly", "--json")
+    assert done.json()["profiles"] == ["oncall", "nigthly"]
+    assert "No profile has this name yet: nigthly." in done.err
+    assert "No profile" not in cli("tokens", "create", "other", "--scope", "send", "--profiles", "oncall").err
+
+
 def test_a_revoked_token_is_gone_from_the_list_and_both_changes_are_in_the_audit_log(cli: Cli):
     assert cli("tokens", "create", "backup", "--scope", "admin", "--json").json()["name"] == "backup"
     assert cli("tokens", "revoke", "backup", "--yes").out == "revoked backup\n"

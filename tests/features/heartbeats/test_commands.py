@@ -62,6 +62,20 @@ def test_url_prints_addresses_with_lines_for_each_place(cli: Cli):
     assert url.split("/")[-1] not in str(cli.audit_log())
 
 
+@pytest.mark.parametrize(
+    ("expected", "schedule"),
+    [
+        (("--schedule", "*/10 6-18 * * 1-5"), "*/10 6-18 * * 1-5"),
+        (("--period", "5m"), "* * * * *"),
+        (("--period", "2h"), "0 * * * *"),
+        (("--period", "1d"), "0 3 * * *"),
+    ],
+)
+def test_the_crontab_line_runs_the_job_when_it_is_expected(cli: Cli, expected: tuple[str, str], schedule: str):
+    cli("heartbeats", "add", "job", *expected)
+    assert cli("heartbeats", "url", "job", "--for", "cron").out.startswith(f"{schedule} /usr/local/bin/job; curl ")
+
+
 @pytest.mark.parametrize("status", [0, 3])
 def test_the_lines_for_a_shell_report_what_the_job_returned(cli: Cli, tmp_path: Path, status: int):
     cli("heartbeats", "add", "job", "--period", "1d")

@@ -2,6 +2,7 @@
 
 import argparse
 
+from tocsin.assembly.profiles import checked_profiles
 from tocsin.assembly.program import App
 from tocsin.cli.running import with_app
 from tocsin.core.audit.actions import CLI
@@ -57,20 +58,25 @@ def configure_tokens(parser: argparse.ArgumentParser) -> None:
 
 
 def _create(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    async def work(app: App) -> None:
+    only = _split(arguments.profiles)
+
+    async def work(app: App) -> set[str]:
         tokens = _tokens(app)
-        token, text = await tokens.create(arguments.name, arguments.scopes, CALLER, _split(arguments.profiles))
+        token, text = await tokens.create(arguments.name, arguments.scopes, CALLER, only)
         try:
             out.secret({**to_json(token), "token": text}, "token", only_here=True)
         except OutputError as error:  # the token could not be shown
             await tokens.revoke(token.name, CALLER)
             raise OutputError(f"{error}: the token was revoked, because it cannot be shown again") from None
+        return {profile.name for profile in checked_profiles(app).all()} if only else set()
 
     try:
-        with_app(options, out, work, writes=True)
+        known = with_app(options, out, work, writes=True)
     except InvalidTokenError as error:
         raise ConfigError(str(error), hint=error.hint) from None
-    if {"read", "send"} <= {*arguments.scopes} and not arguments.profiles:
+    if unknown := [name for name in only if name not in known]:
+        out.note(f"No profile has this name yet: {', '.join(unknown)}. `tocsin profiles` shows those that exist.")
+    if {"read", "send"} <= {*arguments.scopes} and not only:
         out.note("An agent with this token can send what it reads to any target. `--profiles` limits where it sends.")
     out.note("The token is shown only now. Send it in the header `Authorization: Bearer <token>`.")
     return DONE

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tocsin.core.records.as_json import to_json
 from tocsin.features.heartbeats.commands.changing import CALLER
-from tocsin.features.heartbeats.commands.pasting import lines_for, lines_to_paste
+from tocsin.features.heartbeats.commands.pasting import crontab_schedule, lines_for, lines_to_paste
 from tocsin.features.heartbeats.model import Heartbeat, HeartbeatAddress
 from tocsin.features.heartbeats.service import Heartbeats
 from tocsin.features.heartbeats.store import BADGE_KEY, PING_KEY
@@ -26,7 +26,7 @@ def configure_addresses(commands: Mapping[str, argparse.ArgumentParser]) -> None
     """Add the arguments of the subcommands on addresses."""
     commands["url"].epilog = "example: tocsin heartbeats url nightly --for cron"
     commands["url"].add_argument(
-        "--for", dest="place", choices=list(lines_for("", "")), help="print only the lines for this place"
+        "--for", dest="place", choices=list(lines_for("", "", "")), help="print only the lines for this place"
     )
     commands["url"].set_defaults(run=_url)
     commands["new-address"].epilog = "example: tocsin heartbeats new-address nightly"
@@ -62,14 +62,14 @@ def _new_address(arguments: argparse.Namespace, out: Console, program: Program) 
 
 
 def _show(shown: _Shown, out: Console, place: str = "") -> int:
-    addresses = shown.addresses
+    addresses, schedule = shown.addresses, crontab_schedule(shown.heartbeat.definition)
     if out.as_json:
         out.document({**to_json(addresses), "badge_url": shown.badge or None})
         return DONE
     if shown.is_local_only:
         out.note("Only this machine reaches the address: set FRONT_DOOR_HOST, or FRONT_DOOR_URL for a proxy.")
     if place:
-        out.text(lines_for(addresses.ping_url, shown.heartbeat.name)[place])
+        out.text(lines_for(addresses.ping_url, shown.heartbeat.name, schedule)[place])
         return DONE
     out.line(addresses.ping_url)
     out.line(f"by name:     {addresses.slug_url}")
@@ -77,7 +77,7 @@ def _show(shown: _Shown, out: Console, place: str = "") -> int:
     out.line(f"Cronitor:    {addresses.cronitor_url}")
     if shown.badge:
         out.line(f"badge:       {shown.badge}")
-    out.text(lines_to_paste(addresses.ping_url, shown.heartbeat.name))
+    out.text(lines_to_paste(addresses.ping_url, shown.heartbeat.name, schedule))
     return DONE
 
 

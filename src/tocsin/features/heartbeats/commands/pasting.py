@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 
+from tocsin.features.heartbeats.model import DAY_S, HeartbeatDefinition
+
+HOUR_S = 3600.0
 # `--retry` repeats what fails while the network or Tocsin is away; the ping itself never fails the job.
 _CURL = "curl -fsS -m 10 --retry 5 -o /dev/null"
 
 
-def lines_for(url: str, name: str) -> Mapping[str, str]:
-    """Return the lines by place."""
+def lines_for(url: str, name: str, schedule: str) -> Mapping[str, str]:
+    """Return the lines by place; `schedule` is that of the crontab."""
     return {
-        "cron": f"0 3 * * * /usr/local/bin/{name}; {_CURL} {url}/$?",
+        "cron": f"{schedule} /usr/local/bin/{name}; {_CURL} {url}/$?",
         "shell": "\n".join(
             (
                 "rid=$(cat /proc/sys/kernel/random/uuid)",
@@ -54,6 +57,14 @@ _TITLES = {
 }
 
 
-def lines_to_paste(url: str, name: str) -> str:
+def lines_to_paste(url: str, name: str, schedule: str) -> str:
     """Return the lines for all places, each below its title."""
-    return "\n".join(f"\n# {_TITLES[place]}\n{lines}" for place, lines in lines_for(url, name).items())
+    return "\n".join(f"\n# {_TITLES[place]}\n{lines}" for place, lines in lines_for(url, name, schedule).items())
+
+
+def crontab_schedule(definition: HeartbeatDefinition) -> str:
+    """Return the schedule of a heartbeat, or one that keeps to its period."""
+    if definition.schedule:
+        return definition.schedule
+    period = definition.period or DAY_S
+    return "0 3 * * *" if period >= DAY_S else "0 * * * *" if period >= HOUR_S else "* * * * *"
