@@ -12,6 +12,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.dashboard.callers import call_door
 from tests.e2e.dashboard.served import PASSWORD, USER, ServedDashboard, serve_dashboard
 from tests.ports import free_port
 from tests.waiting import PATIENCE_S, until
@@ -248,6 +249,9 @@ def _keep(site: Site) -> Iterator[str]:
     site.served.do(_lock)
     call("POST", "heartbeats", {"name": "sensor", "period": 60, "description": texts.much(200)})
     yield from ("heartbeats", "heartbeats/new", "heartbeats/sensor", "heartbeats/sensor/edit")
+    call("POST", "doors", {"name": "alerts", "profile": "oncall"})
+    site.served.do(lambda app: call_door(app, "alerts", {"title": texts.one(), "text": texts.much(900)}))
+    yield from ("doors", "doors/new", "doors/alerts", "doors/alerts/rule")
     yield from ("memory", "memory/key-0", "skills", "skills/hello", "skills/broken")
     yield from ("skills/reader", "audit", "vault", "watchers", "watchers/inbox", "browser", "settings")
 

@@ -15,7 +15,10 @@ async def test_doors_are_added_listed_rotated_and_removed(front: FrontBench):
         shown = await client.get("/api/doors/alerts")
 
         assert (added.status, again.status, wrong.status) == (201, 409, 422)
-        assert set(added.json()) == {"name", "protocol", "profile", "token", "url", "base_url"}
+        address = {"name", "protocol", "profile", "token", "url", "base_url"}
+        assert set(added.json()) == {*address, "instructions", "local_only"}
+        assert {each["product"] for each in added.json()["instructions"]} == {"any product", "curl"}
+        assert added.json()["local_only"] is True
         assert added.json()["token"] != rotated.json()["token"]
         for answer in (listed, shown):
             assert rotated.json()["token"] not in str(answer.json())
@@ -40,6 +43,41 @@ async def test_the_newest_requests_are_shown_and_a_rule_is_made_of_one(front: Fr
     assert (made.json()["written"], shown["rule"]) == (True, "rule 1 of doors.yaml")
     assert (shown["title"], other["title"]) == ("Backup", "Other")
     assert len(await front.deliveries()) == 1
+
+
+async def test_a_rule_is_tried_before_it_is_written(front: FrontBench):
+    address = await front.add()
+    await front.post(f"/in/{address.token}", {"name": "Backup", "state": "failed"})
+    await front.work()
+    rule = "- title: ${payload.name} ${payload.state}\n"
+
+    async with open_dashboard(front.bench.app) as client:
+        [tried] = (await client.post("/api/doors/alerts/preview", {"rule": rule})).json()
+        [unchanged] = (await client.post("/api/doors/alerts/preview", {})).json()
+        written = await client.post("/api/doors/alerts/rule", {"rule": rule, "write": True})
+        wrong = await client.post("/api/doors/alerts/rule", {"rule": "- titel: x\n", "write": True})
+        [after] = (await client.post("/api/doors/alerts/preview", {})).json()
+
+    assert (tried["title"], tried["rule"], unchanged["rule"]) == ("Backup failed", "rule 1 of the text", None)
+    assert written.json() == {"rule": rule, "written": True}
+    assert (after["title"], after["rule"]) == ("Backup failed", "rule 1 of doors.yaml")
+    assert (wrong.status, wrong.json()["errors"][0]["pointer"]) == (422, "#/rule")
+    assert wrong.json()["errors"][0]["detail"].startswith("line 1: ")
+    assert front.doors.rules.path.read_text() == f"alerts:\n{rule}"
+
+
+async def test_what_became_of_a_request_is_an_event_of_its_door(front: FrontBench):
+    address = await front.add()
+    await front.post(f"/in/{address.token}", {"name": "Backup"})
+    before = await changes(front)
+    await front.work()
+    assert await changes(front) == before + 1
+
+
+async def changes(front: FrontBench) -> int:
+    """Return how many changes of doors pages were told."""
+    sql = "SELECT COUNT(*) FROM changes WHERE topic = 'doors'"
+    return await front.bench.app.database.read(lambda connection: int(connection.execute(sql).fetchone()[0]))
 
 
 async def test_a_test_message_is_sent(front: FrontBench):

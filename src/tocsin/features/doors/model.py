@@ -188,6 +188,23 @@ class DoorAddress:
     base_url: Annotated[str, "The address of the front door, for senders that add a path themselves."]
 
 
+@dataclass(frozen=True, slots=True)
+class DoorInstruction:
+    """What to do in one product, so that it reports at a door."""
+
+    product: str
+    text: Annotated[str, "A few lines to copy; they contain the address."]
+
+
+@dataclass(frozen=True, slots=True)
+class DoorSetUp:
+    """Address of a door, which is a secret and is shown only once, with what to paste where."""
+
+    address: Flat[DoorAddress]
+    instructions: Sequence[DoorInstruction]
+    local_only: Annotated[bool, "Whether other machines cannot reach the address."]
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DoorPreview:
     """What a request would become by the rules as they are now."""

@@ -14,10 +14,12 @@ from tocsin.features.doors.model import (
     NAME_PATTERN,
     Door,
     DoorAddress,
+    DoorInstruction,
     DoorPreview,
     DoorRecord,
     DoorRequestRecord,
     DoorSentTest,
+    DoorSetUp,
     WrittenRule,
     as_record,
 )
@@ -35,6 +37,7 @@ from tocsin.rest.refusals import pointing_out
 
 _MAX_SECRET = 4_096
 _MAX_PAYLOAD = 256 * 1024
+_MAX_RULE = 64 * 1024
 
 
 def _body_schema() -> dict[str, Any]:
@@ -57,6 +60,11 @@ class PreviewBody(RequestBody):
         str | None, Written(TextType(blank=True, max_chars=_MAX_PAYLOAD), nullable=True), "Text of a payload."
     ] = None
     request: Annotated[int | None, Written(IntegerType(1), nullable=True), "Number of a kept request."] = None
+    rule: Annotated[
+        str | None,
+        Written(TextType(blank=True, max_chars=_MAX_RULE), nullable=True),
+        "Rules, as in `doors.yaml`, that are tried before those in force.",
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +74,27 @@ class RuleBody(RequestBody):
     request: Annotated[
         int | None, Written(IntegerType(1), nullable=True), "Number of a kept request; null: the newest."
     ] = None
+    rule: Annotated[
+        str | None,
+        Written(TextType(blank=True, max_chars=_MAX_RULE), nullable=True),
+        "Text of the rule to add, as in `doors.yaml`; null: one is made from the request.",
+    ] = None
     write: Annotated[bool, Written(BooleanType()), "Whether to add the rule to `doors.yaml`."] = False
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DoorProtocolRecord:
+    """A protocol that a door may have."""
+
+    name: str
+    label: Annotated[str, "What it is called in texts."]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DoorKinds:
     """What a door may be."""
 
-    protocols: Annotated[list[str], "Names of protocols."]
+    protocols: list[DoorProtocolRecord]
     presets: Annotated[list[str], "Names of presets."]
 
 
@@ -99,7 +120,7 @@ class DoorRoutes:
         extension=True,
         problems=("validation-failed", "name-taken"),
         status=201,
-        answer=DoorAddress,
+        answer=DoorSetUp,
     )
     async def create_door(self, body: DoorBody, response: Response, caller: CallerOf) -> Any:
         """Add a door; its address is in this response alone."""
@@ -108,12 +129,12 @@ class DoorRoutes:
         with pointing_out(body):
             added = await self._doors.add(name, fields, DoorActor(caller.source, caller.actor), secret)
         response.headers["Location"] = f"/api/doors/{added.name}"
-        return added
+        return set_up(self._doors, added)
 
     @operation("GET", "/api/doors/kinds", extension=True, answer=DoorKinds)
     async def list_door_kinds(self) -> Any:
         """List the protocols and presets that a door may have."""
-        return DoorKinds(sorted(PROTOCOLS), preset_names())
+        return DoorKinds([DoorProtocolRecord(each.name, each.label) for each in PROTOCOLS.values()], preset_names())
 
     @operation("GET", "/api/doors/{id}", extension=True, problems=("not-found",), answer=DoorRecord)
     async def get_door(self, door_id: DoorId, response: Response) -> Any:
@@ -137,11 +158,12 @@ class DoorRoutes:
         return Response(status_code=204)
 
     @operation(
-        "POST", "/api/doors/{id}/rotate", scope="admin", extension=True, problems=("not-found",), answer=DoorAddress
+        "POST", "/api/doors/{id}/rotate", scope="admin", extension=True, problems=("not-found",), answer=DoorSetUp
     )
     async def rotate_door(self, door_id: DoorId, caller: CallerOf) -> Any:
         """Replace the address of a door; the new one is in this response alone."""
-        return await self._doors.rotate(door_id, DoorActor(caller.source, caller.actor))
+        rotated = await self._doors.rotate(door_id, DoorActor(caller.source, caller.actor))
+        return set_up(self._doors, rotated)
 
     @operation(
         "GET", "/api/doors/{id}/requests", extension=True, problems=("not-found",), answer=list[DoorRequestRecord]
@@ -171,7 +193,8 @@ class DoorRoutes:
     )
     async def preview_door(self, door_id: DoorId, body: PreviewBody) -> Any:
         """Show what a payload, or a kept request, would become by the rules as they are now; nothing is sent."""
-        return await preview(self._doors, door_id, body.payload, body.request)
+        with pointing_out({}):
+            return await preview(self._doors, door_id, body.payload, body.request, body.rule)
 
     @operation(
         "POST",
@@ -182,9 +205,17 @@ class DoorRoutes:
         answer=WrittenRule,
     )
     async def make_door_rule(self, door_id: DoorId, body: RuleBody, caller: CallerOf) -> Any:
-        """Make a rule from a kept request, and add it to `doors.yaml` if asked to."""
+        """Make a rule from a kept request, and add it, or the rule of the body, to `doors.yaml` if asked to."""
         actor = DoorActor(caller.source, caller.actor)
-        return await make_rule(self._doors, door_id, body.request, actor, write=body.write)
+        with pointing_out({}):
+            return await make_rule(self._doors, door_id, body.request, actor, rule=body.rule or "", write=body.write)
+
+
+def set_up(doors: Doors, address: DoorAddress) -> DoorSetUp:
+    """Return an address with what to paste where."""
+    found = PROTOCOLS[address.protocol].instructions(address)
+    instructions = [DoorInstruction(product, text) for product, text in found.items()]
+    return DoorSetUp(address, instructions, doors.is_local_only())
 
 
 def door_operations(doors: Doors) -> Operations:

@@ -135,6 +135,11 @@ def finish(connection: sqlite3.Connection, number: int, outcome: RequestOutcome)
     connection.execute("UPDATE door_requests SET state = ?, facts = ?, body = ?, outcome = ? WHERE id = ?", values)
 
 
+def announce(connection: sqlite3.Connection, door_id: str) -> None:
+    """Record a change of a door, so that pages show what became of its requests."""
+    connection.execute("UPDATE doors SET requests = requests WHERE id = ?", [door_id])
+
+
 def record_of(row: sqlite3.Row) -> DoorRequestRecord:
     """Return a request as people see it."""
     state = RequestState(row["state"])

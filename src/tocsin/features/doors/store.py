@@ -120,6 +120,7 @@ class DoorStore:
             number = rows.insert_refused(connection, door, client, now, status)
             rows.finish(connection, number, outcome)
             _prune_door(connection, door.id)
+            rows.announce(connection, door.id)
 
         await self._database.write(work)
 
@@ -184,6 +185,7 @@ class DoorStore:
             touched = f"SELECT DISTINCT door_id FROM door_requests WHERE id IN ({marks})"  # noqa: S608  # marks
             for row in connection.execute(touched, list(outcomes)).fetchall():
                 _prune_door(connection, row["door_id"])
+                rows.announce(connection, row["door_id"])
 
         await self._database.write(work)
 

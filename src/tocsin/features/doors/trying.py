@@ -1,8 +1,12 @@
 """Doors tried out: test messages, previews by the present rules, and rules made from requests."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tocsin.core.ids import new_id
+from tocsin.core.reading.json_value import JsonIssue
+from tocsin.core.reading.value import WRONG_VALUE
+from tocsin.core.reading.yaml_node import YamlError
 from tocsin.core.text.strings import truncate
 from tocsin.features.doors.feature import DOOR_RULE, DOOR_TEST
 from tocsin.features.doors.model import (
@@ -11,11 +15,13 @@ from tocsin.features.doors.model import (
     DoorRequest,
     DoorSentTest,
     DoorSeverity,
+    InvalidDoorError,
     UnknownDoorError,
     WrittenRule,
 )
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
 from tocsin.features.doors.receiving.queueing import queue_message
+from tocsin.features.doors.rules.file import PlacedRule, parse_rules
 from tocsin.features.doors.rules.making import made_rule, write_rule
 from tocsin.features.doors.rules.rendering import RenderedMessage, render
 from tocsin.features.doors.service import DoorActor, Doors
@@ -40,28 +46,47 @@ async def send_test(doors: Doors, name_or_id: str, actor: DoorActor) -> DoorSent
     return DoorSentTest(profile, queued.deliveries, "; ".join(queued.notes))
 
 
-async def preview(doors: Doors, name_or_id: str, payload: str | None, number: int | None = None) -> list[DoorPreview]:
-    """Return what a payload, or a kept request, would become by the rules as they are now; raises UnknownDoorError."""
+async def preview(
+    doors: Doors, name_or_id: str, payload: str | None, number: int | None = None, rule: str | None = None
+) -> list[DoorPreview]:
+    """Return what a payload, or a kept request, would become by the rules as they are now.
+
+    `rule` is the text of rules that are tried before them. Raises UnknownDoorError and InvalidDoorError.
+    """
     door = await doors.get(name_or_id)
     kept = DoorRequest() if payload is not None else await _kept(doors, door, number)
     request = kept if payload is None else replace(kept, body=payload.encode(), at=doors.now())
-    rules = doors.rules.of(door.name, door.definition.preset)
+    rules = [*(_parsed(rule) if rule else ()), *doors.rules.of(door.name, door.definition.preset)]
     read = PROTOCOLS[door.definition.protocol].read(request)
     return [_shown(render(door, request, each, rules)) for each in read[:10]]
 
 
 async def make_rule(
-    doors: Doors, name_or_id: str, number: int | None, actor: DoorActor, *, write: bool = False
+    doors: Doors, name_or_id: str, number: int | None, actor: DoorActor, *, rule: str = "", write: bool = False
 ) -> WrittenRule:
-    """Return a rule made from a kept request, by default the newest; with `write`, add it to `doors.yaml`."""
+    """Return `rule`, or one made from a kept request, by default the newest; with `write`, add it to `doors.yaml`.
+
+    Raises UnknownDoorError, InvalidDoorError, ConfigError and WriteError.
+    """
     door = await doors.get(name_or_id)
-    request = await _kept(doors, door, number)
-    read = PROTOCOLS[door.definition.protocol].read(request)
-    rule = made_rule(read[0].payload if read else None, request)
+    if rule:
+        _parsed(rule)
+    else:
+        request = await _kept(doors, door, number)
+        read = PROTOCOLS[door.definition.protocol].read(request)
+        rule = made_rule(read[0].payload if read else None, request)
     if write:
         write_rule(doors.rules, door.name, rule)
         doors.record(DOOR_RULE, door, actor)
     return WrittenRule(rule, write)
+
+
+def _parsed(text: str) -> Sequence[PlacedRule]:
+    try:
+        return parse_rules(text)
+    except YamlError as error:
+        issues = [JsonIssue(("rule",), WRONG_VALUE, f"line {each.line}: {each.detail}") for each in error.problems]
+        raise InvalidDoorError(str(error), issues=issues, count=len(issues)) from None
 
 
 async def _kept(doors: Doors, door: Door, number: int | None) -> DoorRequest:

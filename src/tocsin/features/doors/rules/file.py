@@ -62,6 +62,11 @@ def preset_text(name: str) -> str:
     return (_PRESETS / f"{ALIASES.get(name, name)}.yaml").read_text("utf-8")
 
 
+def parse_rules(text: str) -> Sequence[PlacedRule]:
+    """Return rules that are written as those of a door in `doors.yaml`; raises ConfigError."""
+    return parse_yaml(text.encode(), Path("rule"), lambda root: _placed(RULES.read(root), "the text"))
+
+
 @cache
 def preset_rules(name: str) -> Sequence[PlacedRule]:
     """Return the rules of a preset."""

@@ -8,7 +8,7 @@ from typing import Any
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import write_atomically
 from tocsin.features.doors.model import DoorRequest
-from tocsin.features.doors.rules.file import RulesFile
+from tocsin.features.doors.rules.file import RulesFile, parse_rules
 from tocsin.features.doors.rules.generic import KEY, LINK, SEVERITY, TEXT, TITLE, is_link
 from tocsin.features.doors.severity import severity_of
 
@@ -40,16 +40,17 @@ def made_rule(payload: Any, request: DoorRequest) -> str:
 
 
 def write_rule(file: RulesFile, door: str, rule: str) -> None:
-    """Add a rule before the others of a door in `doors.yaml`; the rest of the file is kept.
+    """Add a rule, or several, before the others of a door in `doors.yaml`; the rest of the file is kept.
 
     Raises ConfigError and WriteError; then nothing has changed.
     """
+    count = len(parse_rules(rule))
     before = file.path.read_text("utf-8") if file.path.exists() else ""
     known = file.parse(before.encode())
-    after = _inserted(before, door, rule)
+    after = _inserted(before, door, rule.rstrip() + "\n")
     try:
         made = file.parse(after.encode())
-        is_right = len(made.get(door, ())) == len(known.get(door, ())) + 1
+        is_right = len(made.get(door, ())) == len(known.get(door, ())) + count
     except ConfigError as error:
         raise ConfigError(f"the rule cannot be added: {error}", hint=f"add it to {file.path} in an editor") from None
     if not is_right:

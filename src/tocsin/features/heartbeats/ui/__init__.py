@@ -18,7 +18,7 @@ PAGE = PageSpec(
     title="Heartbeats",
     group=MenuGroup.OPERATE,
     place=250,
-    key="b",
+    key="u",
     details={"/new": "edit", "/:id": "heartbeat", "/:id/edit": "edit"},
     subsystem="heartbeats",
     lists=(SearchList(path="/api/heartbeats", label="Heartbeats", key="name"),),

@@ -550,18 +550,14 @@ export interface DisableJob {
   until?: string | null;
   cancel_running?: boolean;
 }
-/** Address of a door, which is a secret: its holder can send messages. */
-export interface DoorAddress {
-  name: string;
-  protocol: string;
-  profile: string | null;
-  token: string;
-  url: string;
-  base_url: string;
+/** What to do in one product, so that it reports at a door. */
+export interface DoorInstruction {
+  product: string;
+  text: string;
 }
 /** What a door may be. */
 export interface DoorKinds {
-  protocols: string[];
+  protocols: DoorProtocolRecord[];
   presets: string[];
 }
 /** What a request would become by the rules as they are now. */
@@ -575,6 +571,11 @@ export interface DoorPreview {
   rule: string | null;
   drop: boolean;
   note: string | null;
+}
+/** A protocol that a door may have. */
+export interface DoorProtocolRecord {
+  name: string;
+  label: string;
 }
 /** Door, without its token. */
 export interface DoorRecord {
@@ -615,6 +616,17 @@ export interface DoorSentTest {
   profile: string;
   deliveries: string[];
   note: string | null;
+}
+/** Address of a door, which is a secret and is shown only once, with what to paste where. */
+export interface DoorSetUp {
+  name: string;
+  protocol: string;
+  profile: string | null;
+  token: string;
+  url: string;
+  base_url: string;
+  instructions: DoorInstruction[];
+  local_only: boolean;
 }
 /** Severity of a message. */
 export type DoorSeverity = "ok" | "info" | "warning" | "critical";
@@ -1333,6 +1345,7 @@ export type Policy = "at_least_once" | "at_most_once";
 export interface PreviewBody {
   payload?: string | null;
   request?: number | null;
+  rule?: string | null;
 }
 /** A problem document (RFC 9457). */
 export interface Problem {
@@ -1471,6 +1484,7 @@ export type RotationState = "ok" | "warning" | "expired";
 /** The request from which a rule is made. */
 export interface RuleBody {
   request?: number | null;
+  rule?: string | null;
   write?: boolean;
 }
 /** Active rules. */

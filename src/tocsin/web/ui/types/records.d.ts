@@ -64,6 +64,11 @@ export type WatcherEvent = Api.WatcherEvent;
 export type Heartbeat = Api.HeartbeatRecord;
 export type HeartbeatPing = Api.HeartbeatPing;
 export type HeartbeatInstant = Api.HeartbeatInstant;
+export type Door = Api.DoorRecord;
+export type DoorKinds = Api.DoorKinds;
+export type DoorPreview = Api.DoorPreview;
+export type DoorRequest = Api.DoorRequestRecord;
+export type DoorSetUp = Api.DoorSetUp;
 export type ScheduledJob = Api.ScheduledJob;
 export type BrowserProfile = Api.BrowserProfileRecord;
 
