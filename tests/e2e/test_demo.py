@@ -161,7 +161,7 @@ def test_the_demo_tells_where_things_are_and_what_to_try(demo: Demo):
     assert demo.address("gateway").startswith("http://127.0.0.1:")
     assert demo.page.startswith("http://127.0.0.1:")
     has_sshd = any(" ssh run " in command for command in demo.commands)
-    assert len(demo.commands) == 26 + has_sshd + len(FURTHER)
+    assert len(demo.commands) == 27 + has_sshd + len(FURTHER)
 
 
 def test_the_link_of_the_dashboard_signs_in_once(demo: Demo):
@@ -202,6 +202,12 @@ def test_messages_arrive_on_all_channels_of_the_network(demo: Demo):
     assert len({item["channel"] for item in hello}) == len(CHANNELS)
     for channel in CHANNELS:
         demo.read_until(rf"^received  {channel} +\S+ +'.*hello'$")
+
+
+@pytest.mark.usefixtures("copied")
+def test_what_another_tool_reports_at_the_door_becomes_a_message(demo: Demo):
+    assert "/in/" in demo.address("door of other tools")
+    demo.read_until(r"^received  slack +\S+ +'.*Backup failed")
 
 
 def test_the_gateway_sends_by_http_to_the_stand_ins_whatever_the_environment_says(demo: Demo):
@@ -322,7 +328,7 @@ def test_as_json_there_is_one_document_with_everything_a_script_needs_and_sighup
     with running_demo(tmp_path, "--json") as demo:
         demo.read_until(r"^\}$")
         document = json.loads(demo.printed)
-        assert list(document) == ["gateway", "dashboard", "sign_in", "page", "env_file", "commands"]
+        assert list(document) == ["gateway", "dashboard", "sign_in", "door", "page", "env_file", "commands"]
         done = subprocess.run(
             [TOCSIN, "--env-file", document["env_file"], "send", "teamchat", "#ops", "hello"],
             env=environment(tmp_path),

@@ -134,9 +134,7 @@ def test_a_rule_made_from_a_request_shows_what_it_would_give_before_it_is_added(
     expect(page.get_by_role("button", name="/srv: failed")).to_be_visible()
 
 
-def test_a_door_is_tested_gets_a_new_address_and_is_removed_after_a_question(
-    visit: Visit, dashboard: ServedDashboard
-):
+def test_a_door_is_tested_gets_a_new_address_and_is_removed_after_a_question(visit: Visit, dashboard: ServedDashboard):
     token = add_door(dashboard, "old")
     page = visit(NARROW).open("#/doors/old")
     page.get_by_role("button", name="Send a test").press("Enter")

@@ -22,15 +22,34 @@ from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.channels.contract import load_class
 from tocsin.channels.registry import discover
 from tocsin.cli.commands.services import prepare_service, run_on_uvloop
-from tocsin.cli.demo.files import FAILING, GREET, INBOX, PROFILE, RELEASE, REPORT, SITE, TEXTS, write_files
+from tocsin.cli.demo.files import (
+    FAILING,
+    GREET,
+    INBOX,
+    PROFILE,
+    RELEASE,
+    REPORT,
+    SITE,
+    TEXTS,
+    DemoPorts,
+    write_files,
+)
 from tocsin.cli.demo.ssh_host import GROUP, HOSTS, ssh_host
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.settings import read_env_file
-from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT, GATEWAY_HOST, GATEWAY_PORT
+from tocsin.core.config.variables import (
+    DASHBOARD_HOST,
+    DASHBOARD_PORT,
+    FRONT_DOOR_PORT,
+    GATEWAY_HOST,
+    GATEWAY_PORT,
+)
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.forking import forked_reapers
 from tocsin.core.process.git import GitProgram
 from tocsin.core.process.starting import running
+from tocsin.features.doors.model import DoorNameTakenError
+from tocsin.features.doors.service import DoorActor
 from tocsin.features.workflows.requests import AlreadyRunningError
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import StartRequest
@@ -50,7 +69,8 @@ PARTS = frozenset({"gateway", "bot", "dashboard", "scheduler"})
 AGENT = "agent"  # name of the token for MCP
 WORD_S = 0.1  # pause between the words of the stand-in model, so that the answer visibly grows
 # Try the default ports first, so that examples in the documentation work.
-USUAL_PORTS = (GATEWAY_PORT.default, DASHBOARD_PORT.default)
+USUAL_PORTS = (GATEWAY_PORT.default, DASHBOARD_PORT.default, FRONT_DOOR_PORT.default)
+DOOR = "nas"  # name of the door for other tools
 
 
 def configure_demo(parser: argparse.ArgumentParser) -> None:
@@ -74,9 +94,9 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
         ):
             cluster.recorder.on_message(partial(_show, out, cluster))
             cluster.chatmodel.pause_s = WORD_S
-            for wanted in (USUAL_PORTS, (0, 0)):
-                gateway, dashboard = (_free_port(port) for port in wanted)
-                env_file = write_files(directory, cluster, gateway, dashboard, redis_url)
+            for wanted in (USUAL_PORTS, (0, 0, 0)):
+                ports = DemoPorts(*(_free_port(port) for port in wanted))
+                env_file = write_files(directory, cluster, ports, redis_url)
                 settings, installed = load_settings(env_file=env_file, environ={})
                 if which("git") and not (directory / SITE / ".git").exists():  # for task jobs
                     await GitProgram(settings.inheritable, directory).create(directory / SITE)
@@ -85,9 +105,9 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
                     opened = open_app(settings, installed, direct_transport, monitor(PARTS))
                     async with forked_reapers(), opened as app:
                         app.audit.observe(partial(_show_rule, cluster))
-                        link = await sign_in_link(app, f"http://{DASHBOARD_HOST.default}:{dashboard}")
+                        link = await sign_in_link(app, f"http://{DASHBOARD_HOST.default}:{ports.dashboard}")
                         await _start_runs(app)
-                        access = DemoAccess(link, await _agent_token(app))
+                        access = DemoAccess(link, await _agent_token(app), await _door(app))
                         welcome = partial(_welcome, out, cluster, env_file, redis_url, access)
                         await serve(app, PARTS, welcome)
                     return
@@ -135,6 +155,7 @@ class DemoAccess(NamedTuple):
 
     link: str  # signs in once
     token: str  # of an agent that may read, and send to the profile
+    door: str  # address at which other tools report
 
 
 async def _agent_token(app: App) -> str:
@@ -142,6 +163,16 @@ async def _agent_token(app: App) -> str:
     with suppress(UnknownTokenError):  # made before a port was found to be taken
         await tokens.revoke(AGENT, caller)
     return (await tokens.create(AGENT, ("read", "send"), caller, [PROFILE]))[1]
+
+
+async def _door(app: App) -> str:
+    """Return the address of a door."""
+    doors, actor = app.features.opened("doors"), DoorActor(CLI.name)
+    try:
+        address = await doors.add(DOOR, {"profile": PROFILE}, actor)
+    except DoorNameTakenError:  # made before a port was found to be taken
+        address = await doors.rotate(DOOR, actor)
+    return str(address.url)
 
 
 async def _start_runs(app: App) -> None:
@@ -164,12 +195,15 @@ def _welcome(
     has_model = find_spec("pydantic_ai") is not None
     commands = _commands(cluster, env_file, addresses["gateway"], has_model=has_model)
     commands.append(_agent_call(addresses["dashboard"], access.token))
+    report = json.dumps({"title": "Backup failed", "text": "no space left on /srv", "severity": "critical"})
+    commands.append(f"curl -w '\\n' {access.door} -d {shlex.quote(report)}")
     if out.as_json:
         out.document(
             {
                 "gateway": addresses["gateway"],
                 "dashboard": addresses["dashboard"],
                 "sign_in": access.link,
+                "door": access.door,
                 "page": cluster.page.url,
                 "env_file": str(env_file),
                 "commands": commands,
@@ -187,6 +221,7 @@ def _welcome(
         f"  dashboard           {access.link}   (signs you in once)",
         f"  talk to the bot     {cluster.page.url}   (open it in a browser; it also shows the sent messages)",
         f"  gateway             {addresses['gateway']}",
+        f"  door of other tools {access.door}",
         f"  bus                 {bus}",
         "  queue               embedded store (SQLite)",
         f"  chat model          {model}",

@@ -3,13 +3,14 @@
 import json
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.core.config.variables import (
     DASHBOARD_PASS,
     DASHBOARD_PORT,
     DASHBOARD_USER,
     DATA_DIR,
+    FRONT_DOOR_PORT,
     GATEWAY_PORT,
     LOG_FORMAT,
     LOG_LEVEL,
@@ -124,14 +125,21 @@ SITE_FILES = {
 BROWSERS = "profiles:\n  - {name: demo, default: true}\n"
 
 
-def write_files(
-    directory: Path, cluster: "StandinCluster", gateway_port: int, dashboard_port: int, redis_url: str
-) -> Path:
+class DemoPorts(NamedTuple):
+    """The ports of the demo's services."""
+
+    gateway: int
+    dashboard: int
+    front_door: int
+
+
+def write_files(directory: Path, cluster: "StandinCluster", ports: DemoPorts, redis_url: str) -> Path:
     """Write `.env` and the samples; return the path of `.env`."""
     values = {
         DATA_DIR.name: str(directory),
-        GATEWAY_PORT.name: str(gateway_port),
-        DASHBOARD_PORT.name: str(dashboard_port),
+        GATEWAY_PORT.name: str(ports.gateway),
+        DASHBOARD_PORT.name: str(ports.dashboard),
+        FRONT_DOOR_PORT.name: str(ports.front_door),
         DASHBOARD_USER.name: "demo",
         DASHBOARD_PASS.name: secrets.token_urlsafe(16),
         REDIS_URL.name: redis_url,

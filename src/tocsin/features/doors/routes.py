@@ -158,7 +158,12 @@ class DoorRoutes:
         return Response(status_code=204)
 
     @operation(
-        "POST", "/api/doors/{id}/rotate", scope="admin", extension=True, problems=("not-found",), answer=DoorSetUp
+        "POST",
+        "/api/doors/{id}/rotate",
+        scope="admin",
+        extension=True,
+        problems=("not-found",),
+        answer=DoorSetUp,
     )
     async def rotate_door(self, door_id: DoorId, caller: CallerOf) -> Any:
         """Replace the address of a door; the new one is in this response alone."""

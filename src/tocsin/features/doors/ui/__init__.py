@@ -1,7 +1,6 @@
 """The page of doors."""
 
 import json
-import urllib.request
 from collections.abc import Mapping
 
 from tocsin.features.pages import MenuGroup, PageSpec, SearchList, Tour, TourDemo, TourStop
@@ -14,10 +13,12 @@ _REQUESTS: tuple[Mapping[str, str], ...] = (
 
 
 def _send_to_a_door(demo: TourDemo) -> Mapping[str, str]:
-    demo.call("POST", "doors", name="code", profile="team", preset="github")
-    address = demo.call("POST", "doors", name="nas", profile="team")["url"]
+    from urllib.request import urlopen
+
+    demo.call("POST", "doors", name="code", profile="oncall", preset="github")
+    address = demo.call("POST", "doors/nas/rotate")["url"]
     for each in _REQUESTS:
-        urllib.request.urlopen(address, json.dumps(each).encode(), timeout=30).close()  # noqa: S310  # of the demo
+        urlopen(address, json.dumps(each).encode(), timeout=30).close()  # noqa: S310  # of the demo
 
     def is_processed() -> bool:
         return all(each["state"] == "sent" for each in demo.call("GET", "doors/nas/requests"))
@@ -38,7 +39,7 @@ PAGE = PageSpec(
     tour=Tour(
         stops=(
             TourStop(name="doors", address="doors"),
-            TourStop(name="door", address="doors/nas"),
+            TourStop(name="door", address="doors/nas", theme="dark"),
             TourStop(name="door-rule", address="doors/nas/rule?request={request}", wait_for=".door__preview dd"),
         ),
         prepare=_send_to_a_door,
