@@ -15,7 +15,7 @@ async def test_doors_are_added_listed_rotated_and_removed(front: FrontBench):
         shown = await client.get("/api/doors/alerts")
 
         assert (added.status, again.status, wrong.status) == (201, 409, 422)
-        address = {"name", "protocol", "profile", "token", "url", "base_url"}
+        address = {"name", "protocol", "profile", "token", "url", "base_url", "services_url", "apprise_url"}
         assert set(added.json()) == {*address, "instructions", "local_only"}
         assert {each["product"] for each in added.json()["instructions"]} == {"any product", "curl"}
         assert added.json()["local_only"] is True

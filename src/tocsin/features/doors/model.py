@@ -152,6 +152,10 @@ class DoorMessage:
     parse_mode: str = ""
     content: Mapping[str, Any] = field(default_factory=dict)  # further fields of docs/messages.md
     note: str = ""  # for `tocsin doors last`
+    not_before: float | None = None  # when it is sent, in Unix seconds
+    preset: str = ""  # rules that the request names; those of `doors.yaml` come first
+    drop: bool = False  # nothing is sent; `note` says why
+    takes_over: bool = False  # an `ok` without a text of its own: it has that of the problem
     only_if_open: bool = False  # an `ok` is sent only if it ends an open problem
     only_changes: bool = False  # that, and a problem that is open already is not sent again
     expires_at: float | None = None  # when the problem counts as resolved without a further request
@@ -186,6 +190,10 @@ class DoorAddress:
     token: Annotated[str, "The token in the address; only its hash is stored."]
     url: Annotated[str, "The address to paste into the sender."]
     base_url: Annotated[str, "The address of the front door, for senders that add a path themselves."]
+    services_url: Annotated[
+        TextOrNull, "The same with a path of the form `/services/T…/B…/…`, for senders that check it."
+    ] = ""
+    apprise_url: Annotated[TextOrNull, "The address for senders that embed Apprise."] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,8 +137,9 @@ class Doors:
 
     def _address(self, door: Door, token: str) -> DoorAddress:
         definition, base = door.definition, self.base_url()
-        url = PROTOCOLS[definition.protocol].url(base, token)
-        return DoorAddress(door.name, definition.protocol, definition.profile, token, url, base)
+        protocol = PROTOCOLS[definition.protocol]
+        url, further = protocol.url(base, token, door.name), protocol.further_urls(base, token)
+        return DoorAddress(door.name, definition.protocol, definition.profile, token, url, base, **further)
 
     def _definition(self, name: object, given: Mapping[str, Any]) -> DoorDefinition:
         """Return the definition that fields make; raises InvalidDoorError with all mistakes. `None` is no name."""

@@ -1,5 +1,6 @@
 """What the words of all products for severity mean."""
 
+from colorsys import rgb_to_hsv
 from typing import Any
 
 from tocsin.features.doors.model import DoorSeverity
@@ -19,3 +20,16 @@ _SEVERITIES = {word: severity for severity, words in _WORDS.items() for word in 
 def severity_of(value: Any) -> DoorSeverity | None:
     """Return the severity that a word of any product means; `None` for an unknown one."""
     return _SEVERITIES.get(value.strip().lower()) if isinstance(value, str) else None
+
+
+def severity_of_colour(rgb: int) -> DoorSeverity | None:
+    """Return the severity that a colour stands for: red, orange and yellow, or green; `None` for others."""
+    hue, saturation, _ = rgb_to_hsv(*(each / 255 for each in (rgb & 0xFFFFFF).to_bytes(3, "big")))
+    if saturation < 0.4:  # greys and pastels mean nothing
+        return None
+    degrees = hue * 360
+    if degrees < 20 or degrees > 340:
+        return DoorSeverity.CRITICAL
+    if degrees < 70:
+        return DoorSeverity.WARNING
+    return DoorSeverity.OK if 80 < degrees < 170 else None

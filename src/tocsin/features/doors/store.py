@@ -89,8 +89,8 @@ class DoorStore:
 
         return await self._database.write(work)
 
-    async def take(self, door: Door, request: DoorRequest, repeat: str) -> int | None:
-        """Store a request that is answered with 200, and return its number; `None` if the door was removed.
+    async def take(self, door: Door, request: DoorRequest, repeat: str, status: int = 200) -> int | None:
+        """Store a request that is answered with `status`, and return its number; `None` if the door was removed.
 
         A repeated one gets the number of the first.
         """
@@ -104,7 +104,7 @@ class DoorStore:
                 known = "SELECT request FROM door_repeats WHERE door_id = ? AND digest = ?"
                 if row := connection.execute(known, [door.id, digest]).fetchone():
                     return int(row["request"])
-            number = rows.insert_request(connection, door, request, 200)
+            number = rows.insert_request(connection, door, request, status)
             if digest:
                 connection.execute(
                     "INSERT INTO door_repeats VALUES (?, ?, ?, ?)", [door.id, digest, number, request.at]

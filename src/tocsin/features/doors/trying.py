@@ -56,9 +56,11 @@ async def preview(
     door = await doors.get(name_or_id)
     kept = DoorRequest() if payload is not None else await _kept(doors, door, number)
     request = kept if payload is None else replace(kept, body=payload.encode(), at=doors.now())
-    rules = [*(_parsed(rule) if rule else ()), *doors.rules.of(door.name, door.definition.preset)]
-    read = PROTOCOLS[door.definition.protocol].read(request)
-    return [_shown(render(door, request, each, rules)) for each in read[:10]]
+    own = list(_parsed(rule)) if rule else []
+    read = PROTOCOLS[door.definition.protocol].read(request)[:10]
+    presets = [door.definition.preset or each.preset for each in read]
+    shown = zip(read, presets, strict=True)
+    return [_shown(render(door, request, each, [*own, *doors.rules.of(door.name, preset)])) for each, preset in shown]
 
 
 async def make_rule(

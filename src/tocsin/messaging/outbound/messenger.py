@@ -268,10 +268,12 @@ class Messenger:
         parse_mode: str = "",
         content: Mapping[str, Any] = NO_CONTENT,
         resolution: str = "",
+        not_before: float | None = None,
     ) -> NotifyResult:
         """Queue the message for every target of a profile; an invalid target becomes a failed result.
 
-        The same `key` queues it once, within 24 hours. `resolution` as in `ProfileEntry.adapt`.
+        The same `key` queues it once, within 24 hours. `resolution` as in `ProfileEntry.adapt`; `not_before` in Unix
+        seconds.
         Raises UnknownProfileError, ConfigError, and what the store raises when nothing was queued.
         """
         prepared: list[NewDelivery | SendResult] = []
@@ -286,7 +288,7 @@ class Messenger:
                 new = self._outbox.prepare(
                     entry.channel, entry.target, message, caller.source, parse_mode=mode, content=adapted
                 )
-                prepared.append(new.with_terms(None, None, f"{key}:{number}") if key else new)
+                prepared.append(new.with_terms(not_before, None, f"{key}:{number}" if key else None))
             except TocsinError as error:
                 said = f"{profiles.place(entry)}{error.in_result()}"
                 prepared.append(SendResult(False, entry.channel, entry.target, error=said))

@@ -2,8 +2,10 @@
 
 import argparse
 from collections.abc import Mapping
+from textwrap import indent
 from typing import Any
 
+from tocsin.core.records.as_json import to_json
 from tocsin.features.doors.model import DoorAddress, DoorSeverity
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
 from tocsin.features.doors.rules.file import preset_names
@@ -87,13 +89,14 @@ def _rotate(arguments: argparse.Namespace, out: Console, program: Program) -> in
 def show_address(out: Console, address: DoorAddress, *, is_local: bool) -> int:
     """Print the address of a door, which is shown only now, with what to paste where."""
     if out.as_json:
-        out.document(address)
+        out.secret(to_json(address), "url", only_here=True)
         return DONE
     if is_local:
         out.note("Only this machine reaches the address: set FRONT_DOOR_HOST, or FRONT_DOOR_URL for a proxy.")
-    out.line(address.url)
-    for product, text in PROTOCOLS[address.protocol].instructions(address).items():
-        out.text(f"\n{product}:\n  " + text.replace("\n", "\n  ") + "\n")
+    instructions = PROTOCOLS[address.protocol].instructions(address).items()
+    lines = [address.url, *(f"\n{product}:\n{indent(text, '  ')}" for product, text in instructions)]
+    # Masking would take the address for that of a webhook, and hide it.
+    out.secret({"text": "\n".join(lines)}, "text", only_here=True)
     out.note("The address is a secret and is not shown again. Requests are taken while `tocsin up` runs.")
     return DONE
 

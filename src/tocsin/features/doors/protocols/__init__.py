@@ -1,7 +1,7 @@
 """The protocols of doors: one module each, with a class that derives from `DoorProtocol` (`protocol.py`).
 
-To add one, write `protocols/NAME.py` with the subclass, and add it to `PROTOCOLS` in `catalogue.py`. Nothing else names
-a protocol. The class says:
+To add one, write `protocols/NAME.py` with the subclass: `catalogue.py` finds it, and nothing else names a protocol. The
+class says:
 
 - `name`, `label`: the word of `tocsin doors add --protocol`, and what people read.
 - `routes`: the paths of the front door as templates, such as `/message` or `/hooks/{token}`. The first segment is one
@@ -9,10 +9,11 @@ a protocol. The class says:
 - `max_bytes`: the largest body; `preset`: the rules of doors for which none is chosen.
 - `mint()`: makes a token in the shape that clients check.
 - `token_of(request)`: finds the token before the body is read; with `token_in_body`, afterwards, too.
-- `url(base_url, token)`: the address to paste.
+- `secrets_in(token)`: the spellings of a token, which are not stored with a request.
+- `url(base_url, token, door)`, `further_urls(base_url, token)`: the address to paste, in all its forms.
 - `read(request)`: reads a request into messages. The worker calls it; with `checks_first`, it is also called before the
   request is stored, so that the error that it raises becomes the answer.
-- `accepted(receipt)`, `refused(refusal)`: the answers, in the protocol's own shape.
+- `accepted(receipt)`, `accepted_status(request)`, `refused(refusal)`: the answers, in the protocol's own shape.
 - `aside(request)`: answers requests that need no token, such as `GET /version`; `None` for others.
 - `greet(request, door)`: answers requests with a good token that are no messages, such as a GET to try an address.
 - `instructions(address)`: by product, what to paste where.

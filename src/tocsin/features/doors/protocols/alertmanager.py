@@ -44,7 +44,7 @@ class AlertmanagerProtocol(DoorProtocol):
         """Return the token of the path, or the bearer token, or the password of Basic."""
         return super().token_of(request) or authorization_token(request)
 
-    def url(self, base_url: str, token: str) -> str:
+    def url(self, base_url: str, token: str, door: str) -> str:
         """Return the address of the webhook."""
         return f"{base_url}/in/{token}"
 

@@ -1,18 +1,22 @@
-"""The interface of a protocol."""
+"""The interface of a protocol, and what several protocols do alike."""
 
 import json
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.strings import truncate
 from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest
+from tocsin.features.doors.receiving.bodies import read_body
+from tocsin.features.doors.rules.generic import is_link
 from tocsin.features.front_door import FrontResponse
 
 MIB = 1024 * 1024
 RETRY_AFTER_S = 30
+MAX_ACTIONS, MAX_LABEL, MAX_URL = 5, 40, 2_000  # docs/messages.md
 
 
 class BadRequestError(TocsinError):
@@ -98,13 +102,25 @@ class DoorProtocol(ABC):
         """Return the token of a request, empty if it has none; by default the parameter `token` of the path."""
         return request.path.get("token", "")
 
+    def secrets_in(self, token: str) -> Sequence[str]:
+        """Return the spellings of a token in a request; what has one of them is not stored."""
+        return (token,)
+
     @abstractmethod
-    def url(self, base_url: str, token: str) -> str:
+    def url(self, base_url: str, token: str, door: str) -> str:
         """Return the address to paste into a sender."""
+
+    def further_urls(self, base_url: str, token: str) -> Mapping[str, str]:
+        """Return further forms of the address, by the fields of DoorAddress."""
+        return {}
 
     @abstractmethod
     def read(self, request: DoorRequest) -> Sequence[DoorMessage]:
         """Read a request into messages; raises BadRequestError."""
+
+    def accepted_status(self, request: DoorRequest) -> int:
+        """Return the status of the answer to a request that will be stored."""
+        return 200
 
     def accepted(self, receipt: StoredReceipt) -> FrontResponse:
         """Return the answer to a stored request."""
@@ -131,3 +147,33 @@ def json_response(document: Any, status: int = 200, headers: Mapping[str, str] |
     """Return a JSON response."""
     body = json.dumps(document, separators=(",", ":")).encode()
     return FrontResponse(status, body, "application/json", headers or {})
+
+
+def read_object(request: DoorRequest) -> Mapping[str, Any]:
+    """Return a body of JSON, or of a form, as an object; raises BadRequestError."""
+    body = read_body(request)
+    if not isinstance(body.payload, dict):
+        raise BadRequestError(body.note or "the body is not a JSON object")
+    return body.payload
+
+
+def text_in(document: Mapping[str, Any], name: str) -> str:
+    """Return a member as text; empty if it is missing, or neither a text nor a number."""
+    value = document.get(name)
+    return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+
+
+def objects_in(document: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """Return the objects in a list, at most 100."""
+    value = document.get(name)
+    return [each for each in value[:100] if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def link_buttons(found: Iterable[tuple[str, str]]) -> Mapping[str, Any]:
+    """Return `actions` for labels with their addresses, as far as messages can have them."""
+    good = {url: label for label, url in found if is_link(url) and len(url) <= MAX_URL}
+    actions = [
+        {"action": "view", "label": truncate(" ".join(label.split()) or "Open", MAX_LABEL), "url": url}
+        for url, label in good.items()
+    ]
+    return {"actions": actions[:MAX_ACTIONS]} if actions else {}

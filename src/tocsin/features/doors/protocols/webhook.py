@@ -18,7 +18,7 @@ class WebhookProtocol(DoorProtocol):
     max_bytes: ClassVar[int] = 8 * MIB
     checks_first: ClassVar[bool] = False
 
-    def url(self, base_url: str, token: str) -> str:
+    def url(self, base_url: str, token: str, door: str) -> str:
         """Return the address that takes everything."""
         return f"{base_url}/in/{token}"
 
@@ -29,9 +29,8 @@ class WebhookProtocol(DoorProtocol):
 
     def greet(self, request: DoorRequest, door: str) -> FrontResponse | None:
         """Answer a GET without a message, as browsers and some senders make it to try an address."""
-        tries = request.method in {"GET", "HEAD"} and not request.query
-        has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
-        return json_response({"status": "ready", "door": door}) if tries and not has_body else None
+        tries = request.method in {"GET", "HEAD"} and not request.query and not request.body
+        return json_response({"status": "ready", "door": door}) if tries else None
 
     def instructions(self, address: DoorAddress) -> Mapping[str, str]:
         """Return what to do in any product, and with curl."""

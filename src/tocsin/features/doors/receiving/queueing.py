@@ -51,6 +51,7 @@ async def queue_message(
             parse_mode=message.parse_mode,
             content=_content(message, key),
             resolution=resolution,
+            not_before=message.not_before,
         )
     except StoreUnavailableError:
         raise

@@ -17,7 +17,7 @@ from tocsin.features.doors.protocols.protocol import (
     RefusalReason,
     StoredReceipt,
 )
-from tocsin.features.doors.receiving.signatures import SECRET_HEADERS, proves, repeat_key
+from tocsin.features.doors.receiving.signatures import SECRET_NAMES, proves, repeat_key
 from tocsin.features.doors.receiving.worker import DoorWorker
 from tocsin.features.doors.rows import RequestOutcome
 from tocsin.features.doors.service import Doors
@@ -74,13 +74,13 @@ class DoorReceiver:
         """Check and store a request to a door; the order is from cheap to costly, and parsing comes last."""
         if refusal := self._refusal(door, request):
             return refusal
-        if (greeting := protocol.greet(request, door.name)) is not None:
-            return greeting
         if not request.body:
             body = await _body(front, protocol.max_bytes)
             if isinstance(body, Refusal):
                 return body
             request = replace(request, body=body)
+        if (greeting := protocol.greet(request, door.name)) is not None:
+            return greeting
         if door.has_secret and (refusal := await self._proof(door, request)):
             return refusal
         messages: Sequence[DoorMessage] = ()
@@ -89,8 +89,9 @@ class DoorReceiver:
                 messages = await _read(protocol, request)
             except BadRequestError as error:
                 return Refusal(RefusalReason.BAD_REQUEST, str(error), error)
-        kept = _without_secrets(request, token)
-        number = await self._doors.store.take(door, kept, repeat_key(request.headers))
+        kept = _without_secrets(request, protocol.secrets_in(token))
+        status = protocol.accepted_status(kept)
+        number = await self._doors.store.take(door, kept, repeat_key(request.headers), status)
         if number is None:
             return protocol.refused(Refusal(RefusalReason.UNKNOWN_TOKEN, "no door has this token"))
         self._worker.wake()
@@ -175,17 +176,19 @@ def _is_within(client: str, networks: Sequence[str]) -> bool:
     return any((mapped or address) in ip_network(network) for network in networks)
 
 
-def _without_secrets(request: DoorRequest, token: str) -> DoorRequest:
+def _without_secrets(request: DoorRequest, secrets: Sequence[str]) -> DoorRequest:
     """Return a request as it is stored: without what proves its sender."""
 
     def without(values: Mapping[str, str]) -> dict[str, str]:
         return {
             name: value[:MAX_VALUE]
             for name, value in values.items()
-            if name not in SECRET_HEADERS and (not token or token not in value)
+            if name not in SECRET_NAMES and not any(secret in value for secret in secrets)
         }
 
-    body = request.body.replace(token.encode(), MASK.encode()) if token else request.body
+    body = request.body
+    for secret in secrets:
+        body = body.replace(secret.encode(), MASK.encode())
     return replace(
         request, path=without(request.path), query=without(request.query), headers=without(request.headers), body=body
     )

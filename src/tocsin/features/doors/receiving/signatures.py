@@ -12,9 +12,10 @@ from tocsin.features.doors.model import DoorRequest
 
 TOLERANCE_S = 300.0  # of Stripe and Standard Webhooks
 REPEAT_HEADERS = ("webhook-id", "x-gitea-delivery", "x-github-delivery", "idempotency-key")
-# Never stored with a request: they prove who sends it, or could be replayed.
-SECRET_HEADERS = frozenset(
+# Headers and parameters that are never stored with a request: they prove who sends it, or could be replayed.
+SECRET_NAMES = frozenset(
     {
+        "auth",
         *("authorization", "proxy-authorization", "cookie", "x-api-key", "x-gotify-key", "x-gitlab-token"),
         *("x-hub-signature", "x-hub-signature-256", "x-gitea-signature", "x-gogs-signature", "x-forgejo-signature"),
         *("sentry-hook-signature", "stripe-signature", "webhook-signature"),

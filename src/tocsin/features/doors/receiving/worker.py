@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.service import ServiceLoop
@@ -102,8 +102,11 @@ class DoorWorker:
         """Return the messages of a request; one that cannot be read must not hold up the others."""
         try:
             read = PROTOCOLS[stored.door.definition.protocol].read(stored.request)
-            rules = self._doors.rules.of(stored.door.name, stored.door.definition.preset)
-            rendered = [render(stored.door, stored.request, each, rules) for each in read[:MAX_MESSAGES]]
+            name, preset = stored.door.name, stored.door.definition.preset
+            rendered = [
+                render(stored.door, stored.request, each, self._doors.rules.of(name, preset or each.preset))
+                for each in read[:MAX_MESSAGES]
+            ]
         except Exception as error:  # a bug of ours: the request is sent as it came
             log.exception("a request to a door could not be read", extra={"door": stored.door.name})
             text = truncate(stored.request.body.decode("utf-8", "replace"), 4_000)
@@ -134,6 +137,9 @@ class DoorWorker:
                     work.notes.append("it ends no problem that is open")
                     continue
                 episode = before.episode + (not before.is_open)
+                if is_end and message.takes_over and before.message:
+                    title, text, profile, link = json.loads(before.message)
+                    message = replace(message, title=f"Resolved: {title}", text=text, profile=profile, link=link)  # noqa: PLW2901
                 kept = json.dumps([message.title, message.text, message.profile, message.link])
                 after = DoorProblem(episode, not is_end, at, message.expires_at, "" if is_end else kept)
                 problems[place] = changed[place] = after

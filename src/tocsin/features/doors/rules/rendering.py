@@ -29,8 +29,10 @@ class RenderedMessage:
     profile: str = ""
     parse_mode: str = ""
     content: Mapping[str, Any] = field(default_factory=dict)
+    not_before: float | None = None
     note: str = ""
     rule: str = ""  # where the rule is that made it; empty: the protocol, or the generic form
+    takes_over: bool = False
     only_if_open: bool = False
     only_changes: bool = False
     expires_at: float | None = None
@@ -127,7 +129,10 @@ def _finished(door: Door, message: DoorMessage, profile: str = "") -> RenderedMe
         profile=profile or door.definition.profile,
         parse_mode=message.parse_mode,
         content=message.content,
+        not_before=message.not_before,
         note=message.note,
+        drop=message.drop,
+        takes_over=message.takes_over,
         only_if_open=message.only_if_open,
         only_changes=message.only_changes,
         expires_at=message.expires_at,

@@ -1,0 +1,36 @@
+"""`tocsin doors` at a terminal."""
+
+import json
+
+import pytest
+from tests.cli.conftest import Cli, cli
+
+from tocsin.core.text.redaction import MASK, Redactor
+from tocsin.features.doors.protocols.catalogue import PROTOCOLS
+
+__all__ = ["cli"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_address_is_printed_unmasked_with_what_to_paste_where(cli: Cli, protocol: str):
+    cli.write_profiles("oncall:\n- {channel: telegram, target: '1'}\n")
+    env = {"FRONT_DOOR_URL": "https://tocsin.example.org/front", "TELEGRAM_BOT_TOKEN": "1:a"}
+    added = cli("doors", "add", "alerts", "--profile", "oncall", "--protocol", protocol, "--json", env=env)
+    address = added.json()
+    rotated = cli("doors", "rotate", "alerts", env=env)
+
+    assert (added.code, rotated.code) == (0, 0)
+    assert MASK not in added.out + rotated.out
+    assert (address["protocol"], address["base_url"]) == (protocol, "https://tocsin.example.org/front")
+    assert address["url"].startswith(("https://tocsin.example.org/front/", "https://tocsin.example.org/front"))
+    assert rotated.out.splitlines()[0].startswith("https://tocsin.example.org/front")
+    assert rotated.out.count(":\n  ") >= 2  # products
+    assert address["token"] not in rotated.out
+    shown = cli("doors", "show", "alerts", "--json", env=env).out + cli("doors", "list", env=env).out
+    assert address["token"] not in shown
+
+
+def test_masking_would_hide_some_addresses():
+    """The reason why `add` does not mask: the shapes of other products' secrets are those of our addresses."""
+    address = "https://tocsin.example.org/api/webhooks/1234567890/abcdefghijklmnopqrstuvwxyz"
+    assert MASK in Redactor()(json.dumps(address))
