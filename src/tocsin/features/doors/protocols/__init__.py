@@ -8,7 +8,7 @@ class says:
   of `RESERVED` (`tocsin.features.front_door`), or a parameter. Protocols may share a path: the token decides.
 - `max_bytes`: the largest body; `preset`: the rules of doors for which none is chosen.
 - `mint()`: makes a token in the shape that clients check.
-- `token_of(request)`: finds the token before the body is read; with `token_in_body`, afterwards, too.
+- `token_of(request)`: finds the token before the body is read; with `bytes_for_token(request)`, afterwards, too.
 - `secrets_in(token)`: the spellings of a token, which are not stored with a request.
 - `url(base_url, token, door)`, `further_urls(base_url, token)`: the address to paste, in all its forms.
 - `read(request)`: reads a request into messages. The worker calls it; with `checks_first`, it is also called before the

@@ -15,6 +15,7 @@ from tocsin.features.doors.rules.generic import is_link
 from tocsin.features.front_door import FrontResponse
 
 MIB = 1024 * 1024
+MAX_FILE_BYTES = 16 * MIB  # of a body that may have files
 RETRY_AFTER_S = 30
 MAX_ACTIONS, MAX_LABEL, MAX_URL = 5, 40, 2_000  # docs/messages.md
 
@@ -91,7 +92,6 @@ class DoorProtocol(ABC):
     routes: ClassVar[Sequence[ProtocolRoute]]
     max_bytes: ClassVar[int] = MIB
     checks_first: ClassVar[bool] = True
-    token_in_body: ClassVar[bool] = False
     preset: ClassVar[str] = ""  # of doors for which none is chosen
 
     def mint(self) -> str:
@@ -101,6 +101,10 @@ class DoorProtocol(ABC):
     def token_of(self, request: DoorRequest) -> str:
         """Return the token of a request, empty if it has none; by default the parameter `token` of the path."""
         return request.path.get("token", "")
+
+    def bytes_for_token(self, request: DoorRequest) -> int:
+        """Return up to which size a body is read to find its token; 0 if the token is never in it."""
+        return 0
 
     def secrets_in(self, token: str) -> Sequence[str]:
         """Return the spellings of a token in a request; what has one of them is not stored."""

@@ -52,8 +52,8 @@ class DoorReceiver:
         for protocol in protocols:
             if (found := protocol.aside(request)) is not None:
                 return found
-        if any(each.token_in_body and not each.token_of(request) for each in protocols):
-            limit = max(each.max_bytes for each in protocols if each.token_in_body)
+        limit = max(0 if each.token_of(request) else each.bytes_for_token(request) for each in protocols)
+        if limit:
             body = await _body(front, limit)
             if isinstance(body, Refusal):
                 return protocols[0].refused(body)

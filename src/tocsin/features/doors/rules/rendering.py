@@ -48,7 +48,14 @@ def render(door: Door, request: DoorRequest, message: DoorMessage, rules: Sequen
     usual = message
     if not message.is_finished:
         found = generic_message(message.payload)
-        usual = replace(found, payload=message.payload, note=message.note, content=message.content)
+        usual = replace(
+            message,
+            title=found.title,
+            text=found.text,
+            severity=message.severity or found.severity,
+            key=message.key or found.key,
+            link=message.link or found.link,
+        )
     roots = {
         "payload": message.payload,
         "header": dict(request.headers),
