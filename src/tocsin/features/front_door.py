@@ -1,7 +1,8 @@
 """The front door as features see it: routes for the protocols of other tools, on a listener of their own.
 
 A route is called with a `FrontRequest` and returns a `FrontResponse`; no web framework is involved. The first segment
-of its path is one of `RESERVED`, or a parameter: then it is tried last, and never for a reserved segment.
+of its path is one of `RESERVED`, or empty for the root, or a parameter: then it is tried last, and never for a reserved
+segment.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence

@@ -72,9 +72,9 @@ def build_front_door(parts: FrontDependencies) -> ASGIApp:
 
 
 def _ordered(routes: Sequence[FrontRoute]) -> list[FrontRoute]:
-    """Return routes below reserved segments first, then those whose first segment is a parameter."""
+    """Return the root and routes below reserved segments first, then those whose first segment is a parameter."""
     first = {route.path: route.path.split("/")[1] for route in routes}
-    if unknown := sorted({word for word in first.values() if word not in RESERVED and not word.startswith("{")}):
+    if unknown := sorted({word for word in first.values() if word not in {"", *RESERVED} and word[0] != "{"}):
         raise ValueError(f"not reserved on the front door (features/front_door.py): {', '.join(unknown)}")
     return sorted(routes, key=lambda route: first[route.path].startswith("{"))
 
@@ -142,6 +142,7 @@ class _Health:
         scope["tocsin.route"] = scope["path"]
         stops = self._draining()
         document = {"status": "draining" if stops else "ok", "version": __version__}
+        document |= {"health": "orange" if stops else "green", "database": "green"}  # clients of Gotify read these
         await JsonResponse(document, 503 if stops else 200)(scope, receive, send)
 
 

@@ -1,0 +1,298 @@
+"""ntfy's publishing: to a topic by PUT, POST or GET, or as JSON to the root."""
+
+import base64
+import binascii
+import re
+import secrets
+import string
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, ClassVar
+
+from tocsin.channels.model import COMMONMARK, PLAIN
+from tocsin.core.text.strings import storable
+from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest, DoorSeverity
+from tocsin.features.doors.protocols.alertmanager import authorization_token
+from tocsin.features.doors.protocols.ntfy_fields import (
+    NtfyAction,
+    actions_of,
+    is_on,
+    priority_of,
+    read_fields,
+    tags_of,
+    time_of,
+)
+from tocsin.features.doors.protocols.protocol import (
+    MAX_FILE_BYTES,
+    BadRequestError,
+    DoorProtocol,
+    ProtocolRoute,
+    Refusal,
+    RefusalReason,
+    StoredReceipt,
+    json_response,
+    link_buttons,
+)
+from tocsin.features.doors.receiving.bodies import media_type, parse_json
+from tocsin.features.doors.rules.generic import is_link
+from tocsin.features.front_door import FrontResponse
+
+ROOT, TOPIC, SEQUENCE = "/", "/{topic}", "/{topic}/{sequence}"
+BY_QUERY = ("/{topic}/publish", "/{topic}/send", "/{topic}/trigger")
+AFTERWARDS = ("/{topic}/{sequence}/clear", "/{topic}/{sequence}/read", "/{topic}/{sequence}/delete")
+MAX_JSON_BYTES = 128 * 1024
+KEPT_S = 12 * 3_600  # what the answer says; the original keeps messages for readers
+TEMPLATES = ("github", "grafana", "alertmanager")  # names that are presets here
+_TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
+_MINTED = re.compile(r".*-([A-Za-z0-9]{16})", re.DOTALL)
+_LETTERS = string.ascii_letters + string.digits
+_SECRET_CHARS = 16
+_SEVERITIES = {4: DoorSeverity.WARNING, 5: DoorSeverity.CRITICAL}
+_REFUSALS = {
+    RefusalReason.UNKNOWN_TOKEN: (401, 40_101, "unauthorized"),
+    RefusalReason.MISSING_TOKEN: (403, 40_301, "forbidden"),
+    RefusalReason.WRONG_SOURCE: (403, 40_301, "forbidden"),
+    RefusalReason.WRONG_SIGNATURE: (401, 40_101, "unauthorized"),
+    RefusalReason.TOO_LARGE: (413, 41_301, "attachment too large, or bandwidth limit reached"),
+}
+_OPEN = {"Access-Control-Allow-Origin": "*"}
+
+
+class NtfyProtocol(DoorProtocol):
+    """Messages to the topic of the door, with a token; or to a topic that has the secret in its name."""
+
+    name: ClassVar[str] = "ntfy"
+    label: ClassVar[str] = "ntfy"
+    routes: ClassVar[Sequence[ProtocolRoute]] = (
+        ProtocolRoute("/v1/health", ("GET",)),
+        ProtocolRoute(ROOT, ("POST", "PUT")),
+        ProtocolRoute(TOPIC, ("GET", "POST", "PUT")),
+        *(ProtocolRoute(path, ("GET",)) for path in BY_QUERY),
+        ProtocolRoute(SEQUENCE, ("GET", "POST", "PUT", "DELETE")),
+        *(ProtocolRoute(path, ("GET", "PUT")) for path in AFTERWARDS),
+    )
+    max_bytes: ClassVar[int] = MAX_FILE_BYTES
+
+    def mint(self) -> str:
+        """Return `tk_` and 29 characters: 16 random ones, which are also the end of a topic, and their checksum."""
+        return _whole("".join(secrets.choice(_LETTERS) for _ in range(_SECRET_CHARS)))
+
+    def bytes_for_token(self, request: DoorRequest) -> int:
+        """Return the largest JSON at the root: the topic is in it."""
+        return MAX_JSON_BYTES if request.route == ROOT else 0
+
+    def token_of(self, request: DoorRequest) -> str:
+        """Return the token of `?auth=` or of Authorization, or the one that the topic stands for."""
+        if request.query.get("auth") or request.headers.get("authorization"):
+            return _authorized(request) or "-"
+        topic = request.path.get("topic") or str((_document(request) or {}).get("topic", ""))
+        minted = _MINTED.fullmatch(topic)
+        return _whole(minted[1]) if minted else ""
+
+    def secrets_in(self, token: str) -> Sequence[str]:
+        """Return the token, and the end of the topic."""
+        return token, _secret_of(token)
+
+    def url(self, base_url: str, token: str, door: str) -> str:
+        """Return the address of the topic that needs no token."""
+        return f"{base_url}/{_minted_topic(door, token)}"
+
+    def aside(self, request: DoorRequest) -> FrontResponse | None:
+        """Answer what needs no token: the state of the server, and the pages and streams that are not there."""
+        if request.route == "/v1/health":
+            return json_response({"healthy": True}, headers=_OPEN)
+        if request.method == "GET" and request.route in {TOPIC, SEQUENCE}:
+            return _error(404, 40_401, "page not found")
+        return None
+
+    def greet(self, request: DoorRequest, door: str) -> FrontResponse | None:
+        """Refuse topics that do not belong to the door."""
+        document = _document(request)
+        topic = request.path.get("topic") or str((document or {}).get("topic", ""))
+        if request.route == ROOT and document is None:
+            return _error(400, 40_017, "invalid request: request body must be message JSON")
+        if not _TOPIC.fullmatch(topic):
+            return _error(400, 40_009, "invalid request: topic invalid")
+        minted = _MINTED.fullmatch(topic)
+        is_own = topic == door or (minted is not None and topic == f"{door[:_NAME_CHARS]}-{minted[1]}")
+        return None if is_own else _error(403, 40_301, "forbidden")
+
+    def read(self, request: DoorRequest) -> Sequence[DoorMessage]:
+        """Read a message: JSON at the root, else text or a file with fields in headers and the query."""
+        sequence = request.path.get("sequence", "")
+        if request.route in AFTERWARDS or request.method == "DELETE":
+            note = "nothing was sent: it clears or deletes an earlier message"
+            return [DoorMessage(payload={"sequence_id": sequence}, title="cleared", drop=True, note=note)]
+        document = _document(request) if request.route in {ROOT, ""} else None
+        fields = read_fields(request, document)
+        sequence = sequence or str(fields.get("sequence_id", ""))
+        if sequence and not _TOPIC.fullmatch(sequence):
+            raise BadRequestError("invalid request: sequence ID invalid", detail=40_049)
+        priority, actions = priority_of(fields.get("priority")), actions_of(fields.get("actions"))
+        fields |= {"tags": tags_of(fields.get("tags"))}
+        if priority is not None:
+            fields["priority"] = priority
+        if sequence:
+            fields["sequence_id"] = sequence
+        template = str(fields.pop("template", "")).lower()
+        message = DoorMessage(
+            payload=fields,
+            severity=None if priority is None else _SEVERITIES.get(priority, DoorSeverity.INFO),
+            key=sequence,
+            not_before=time_of(fields.get("delay"), request.at),
+        )
+        if template not in {"", "0", "no", "false"}:
+            return [_templated(request, message, template)]
+        return [_finished(request, message, fields, actions, is_json=document is not None)]
+
+    def accepted(self, receipt: StoredReceipt) -> FrontResponse:
+        """Return the message as readers of the original would get it."""
+        [message] = receipt.messages
+        fields: Mapping[str, Any] = {} if message.preset or message.drop else message.payload
+        at = int(receipt.request.at)
+        own = {
+            "id": f"{receipt.id:012d}",
+            "time": int(message.not_before or at),
+            "expires": int(message.not_before or at) + KEPT_S,
+            "event": "message",
+            "topic": receipt.door,
+            "message": fields.get("message") or "triggered",
+        }
+        names = ("sequence_id", "title", "priority", "tags", "click", "icon")
+        return json_response({**own, **{name: fields[name] for name in names if fields.get(name)}}, headers=_OPEN)
+
+    def refused(self, refusal: Refusal) -> FrontResponse:
+        """Return an error with its code."""
+        if refusal.error:
+            return _error(refusal.status, int(refusal.error.detail or 40_000), str(refusal.error))
+        status, code, text = _REFUSALS.get(
+            refusal.reason, (refusal.status, refusal.status * 100 + 1, f"{refusal.text}, try again later")
+        )
+        return _error(status, code, text, refusal.headers)
+
+    def instructions(self, address: DoorAddress) -> Mapping[str, str]:
+        """Return server, topic and token by product."""
+        scheme, _, place = address.base_url.partition("://")
+        topic = address.url.rpartition("/")[2]
+        return {
+            "Uptime Kuma, Sonarr, Home Assistant, Proxmox's scripts": (
+                f"ntfy server {address.base_url}\ntopic {topic}, without a token\n"
+                f"or: topic {address.name}, access token {address.token}"
+            ),
+            "Apprise": f"{'ntfys' if scheme == 'https' else 'ntfy'}://{place}/{topic}",
+            "ntfy's command": f"NTFY_TOKEN={address.token} ntfy publish {address.base_url}/{address.name} 'It works'",
+            "curl": f"curl -d 'It works' {address.url}",
+        }
+
+
+_NAME_CHARS = 64 - 1 - _SECRET_CHARS  # of a door in the name of a topic
+
+
+def _whole(secret: str) -> str:
+    return f"tk_{secret}{sha256(secret.encode()).hexdigest()[:13]}"
+
+
+def _secret_of(token: str) -> str:
+    return token[3 : 3 + _SECRET_CHARS]
+
+
+def _minted_topic(door: str, token: str) -> str:
+    return f"{door[:_NAME_CHARS]}-{_secret_of(token)}"
+
+
+def _authorized(request: DoorRequest) -> str:
+    """Return the token of Bearer, or the password of Basic; the parameter `auth` has a whole header in base64."""
+    given = request.query.get("auth", "")
+    if not given:
+        return authorization_token(request)
+    try:
+        header = base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)).decode()
+    except (binascii.Error, ValueError):
+        return ""
+    return authorization_token(DoorRequest(headers={"authorization": header}))
+
+
+def _document(request: DoorRequest) -> Mapping[str, Any] | None:
+    """Return the JSON of a request to the root."""
+    if request.route not in {ROOT, ""} or not request.body:
+        return None
+    try:
+        found = parse_json(request.body.decode())
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _templated(request: DoorRequest, message: DoorMessage, template: str) -> DoorMessage:
+    """Return the body as a payload for the preset that a template names."""
+    if template not in TEMPLATES:
+        said = f"invalid request: only the templates {', '.join(TEMPLATES)} are known; write a rule for others"
+        raise BadRequestError(said, detail=40_043)
+    try:
+        payload = parse_json(request.body.decode())
+    except ValueError:
+        raise BadRequestError("invalid request: message must be JSON", detail=40_042) from None
+    return _with_payload(message, payload, template)
+
+
+def _with_payload(message: DoorMessage, payload: Any, preset: str) -> DoorMessage:
+    return DoorMessage(
+        payload=payload, preset=preset, severity=message.severity, key=message.key, not_before=message.not_before
+    )
+
+
+def _finished(
+    request: DoorRequest,
+    message: DoorMessage,
+    fields: dict[str, Any],
+    actions: Sequence[NtfyAction],
+    *,
+    is_json: bool,
+) -> DoorMessage:
+    """Return the message with its text; a file is named in the note."""
+    said = str(fields.get("message", ""))
+    text, file = (said if is_json else said.replace("\\n", "\n")), ""
+    if not is_json and request.body:
+        body = _text(request.body)
+        if body is None or (fields.get("filename") and not fields.get("attach")):
+            file = str(fields.get("filename") or "attachment")
+        else:
+            text = body or text
+    link, attach = str(fields.get("click", "")), str(fields.get("attach", ""))
+    fallback = f"You received a file: {file or fields.get('filename') or attach}" if file or attach else "triggered"
+    lines = [text.strip() or fallback]
+    if fields["tags"]:
+        lines.append("Tags: " + ", ".join(fields["tags"]))
+    lines += [each for each in (attach, "" if is_link(link) else link) if each]
+    views = [(each.label, each.url) for each in actions if each.kind == "view"]
+    notes = [f"files are not forwarded: {file}"] if file else []
+    if len(views) < len(actions):
+        notes.append("of the actions, only those that open an address are sent")
+    is_markdown = is_on(fields.get("markdown")) or media_type(request) == "text/markdown"
+    quiet = {"priority": fields["priority"]} if fields.get("priority") in {1, 2} else {}
+    return DoorMessage(
+        payload={**fields, "message": lines[0]},
+        title=str(fields.get("title", "")),
+        text="\n".join(lines),
+        severity=message.severity,
+        key=message.key,
+        link=link,
+        parse_mode=COMMONMARK if is_markdown else PLAIN,
+        content={**link_buttons(views), **quiet},
+        not_before=message.not_before,
+        note="; ".join(notes),
+    )
+
+
+def _text(body: bytes) -> str | None:
+    """Return a body as text, `None` for a file."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\x00" in text else storable(text).strip()
+
+
+def _error(status: int, code: int, text: str, headers: Mapping[str, str] | None = None) -> FrontResponse:
+    document = {"code": code, "http": status, "error": text, "link": "https://ntfy.sh/docs/publish/"}
+    return json_response(document, status, {**_OPEN, **(headers or {})})
