@@ -3,11 +3,15 @@
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 import yaml
+from starlette.routing import compile_path
 
+from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.features.doors.model import Door, DoorDefinition, DoorMessage, DoorRequest
+from tocsin.features.doors.protocols.catalogue import PROTOCOLS
 from tocsin.features.doors.rules.file import preset_names, preset_rules
 from tocsin.features.doors.rules.rendering import RenderedMessage, render
 
@@ -39,11 +43,36 @@ def test_an_event_of_a_product_becomes_its_message(case: dict[str, Any]):
 @pytest.mark.skipif(not PAYLOADS.exists(), reason="the published payloads are not here")
 @pytest.mark.parametrize("case", PUBLISHED, ids=[case["file"] for case in PUBLISHED])
 def test_a_published_payload_becomes_its_message(case: dict[str, Any]):
-    payload = json.loads((PAYLOADS / case["file"]).read_text())
-    found = rendered(case["preset"], payload, case.get("headers"))
+    text = (PAYLOADS / case["file"]).read_text()
+    if "protocol" in case:
+        found = by_protocol(case, text)
+    else:
+        found = rendered(case["preset"], json.loads(text), case.get("headers"))
 
     told = {name: str(getattr(found, name)) for name in ("title", "severity", "key", "link", "note")}
     assert told == {name: case.get(name, "") for name in told}
+
+
+@pytest.mark.skipif(not PAYLOADS.exists(), reason="the published payloads are not here")
+def test_the_table_has_every_published_payload_of_a_door():
+    of_heartbeats = {"healthchecks-ping_fail.json"}  # answered on /ping/, by another feature
+    assert {each.name for each in PAYLOADS.glob("*.json")} - {case["file"] for case in PUBLISHED} == of_heartbeats
+
+
+def by_protocol(case: dict[str, Any], text: str) -> RenderedMessage:
+    """Return the message of a body, or of a request as it was recorded."""
+    protocol, at = PROTOCOLS[case["protocol"]], parse_timestamp(case.get("at", "2026-11-23T14:00:00Z"))
+    request = DoorRequest(route=case.get("route", ""), body=text.encode(), at=at)
+    recorded = json.loads(text)
+    if isinstance(recorded, dict) and {"method", "path", "body"} <= recorded.keys():
+        path, _, query = recorded["path"].partition("?")
+        headers = {name.lower(): value for name, value in recorded["headers"].items()}
+        route = next(each.path for each in protocol.routes if compile_path(each.path)[0].match(path))
+        body = recorded["body"].encode()
+        request = DoorRequest(route=route, query=dict(parse_qsl(query)), headers=headers, body=body, at=at)
+    [message] = protocol.read(request)
+    door = Door(id="1", name="door", definition=DoorDefinition(protocol=protocol.name, profile="oncall"))
+    return render(door, request, message)
 
 
 def test_every_preset_is_tested_and_names_its_product():

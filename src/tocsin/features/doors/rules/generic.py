@@ -11,7 +11,7 @@ from tocsin.features.doors.severity import severity_of
 MAX_TEXT = 4_000
 TITLE = ("title", "subject", "summary", "name")
 TEXT = ("message", "body", "text", "description", "msg", "content")
-SEVERITY = ("severity", "level", "priority", "status")
+SEVERITY = ("severity", "level", "priority", "status", "type")
 LINK = ("url", "link")
 KEY = ("id", "key", "fingerprint")
 
