@@ -30,7 +30,7 @@ def with_rules(cli: Cli, text: str) -> Cli:
 def test_rules_are_listed_in_the_order_in_which_they_are_tried(ruled: Cli):
     done = ruled.process("triggers", "list")
     lines = done.out.splitlines()
-    assert (done.code, lines[0].split()) == (0, ["rule", "pattern", "action", "command", "reply"])
+    assert (done.code, lines[0].split()) == (0, ["rule", "on", "pattern", "action", "command", "reply"])
     assert [line.split()[0] for line in lines[1:]] == ["1", "2", "3"]
     assert "Explain what $1 is." in lines[3]
 
@@ -83,6 +83,14 @@ def test_test_as_json_has_the_groups_and_the_outcome_of_every_rule(ruled: Cli):
     assert (document["matched"], document["rule"]["number"], document["groups"]) == (True, 3, ["a $2 bill"])
     assert document["would_run"] == "Explain what a $2 bill is."
     assert [rule["outcome"] for rule in document["rules"]] == ["no-match", "no-match", "fires"]
+
+
+def test_test_tries_the_rules_for_buttons_when_it_is_told_to(cli: Cli):
+    with_rules(cli, "- {pattern: '.*', command: a}\n- {on: action, name: 'clean-\\w+', command: b}\n")
+    document = cli("triggers", "test", "--on", "action", "clean-up", "--json").json()
+    assert (document["rule"]["number"], [rule["number"] for rule in document["rules"]]) == (2, [2])
+    assert cli("triggers", "test", "--on", "action", "clean-up now").code == 1
+    assert cli("triggers", "test", "clean-up", "--json").json()["rule"]["number"] == 1
 
 
 def test_a_message_that_no_rule_matches_is_exit_code_1(ruled: Cli):

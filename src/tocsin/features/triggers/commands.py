@@ -4,7 +4,7 @@ import argparse
 
 from tocsin.core.reading.value import shorten
 from tocsin.features.contract import Commands
-from tocsin.features.triggers.rules import FILE_NAME, MatchStatus, Rule, RuleTest, Triggers
+from tocsin.features.triggers.rules import FILE_NAME, MatchStatus, Rule, RuleTest, TriggerEvent, Triggers
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
@@ -31,17 +31,23 @@ def configure_triggers(parser: argparse.ArgumentParser) -> None:
         parser,
         {
             "list": "list the rules of triggers.yaml in order of evaluation",
-            "test": "show which rule matches a message and why, without running it",
+            "test": "show which rule matches a message or a button and why, without running it",
         },
     )
     parser.epilog = f'example: tocsin triggers test "disk home"\n\n{_EXAMPLE}'
     commands["list"].epilog = f"example: tocsin triggers list\n\n{_EXAMPLE}"
     commands["list"].set_defaults(run=_list)
-    commands[
-        "test"
-    ].epilog = 'example: tocsin triggers test "disk home"\n\nexit code 0: a rule matches, 1: no rule matches'
+    commands["test"].epilog = (
+        'examples: tocsin triggers test "disk home"\n          tocsin triggers test --on action cleanup\n\n'
+        "exit code 0: a rule matches, 1: no rule matches"
+    )
     commands["test"].add_argument(
-        "text", help="message text; `-` reads standard input; precede a text that starts with `-` with `--`"
+        "text",
+        help="message text, or with `--on action` the name of a button; `-` reads standard input; "
+        "precede a text that starts with `-` with `--`",
+    )
+    commands["test"].add_argument(
+        "--on", choices=tuple(map(str, TriggerEvent)), default=TriggerEvent.MESSAGE, help="which rules to try"
     )
     commands["test"].set_defaults(run=_test, free_text="text")
 
@@ -54,10 +60,17 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
         out.note(f"no triggers exist; create {triggers.path} (`tocsin triggers --help` shows an example)")
     else:
         rows = [
-            (str(r.number), r.pattern.source, r.action.value, shorten(r.command), "yes" if r.reply else "no")
+            (
+                str(r.number),
+                r.on.value,
+                r.pattern.source,
+                r.action.value,
+                shorten(r.command),
+                "yes" if r.reply else "no",
+            )
             for r in rules
         ]
-        out.table(("rule", "pattern", "action", "command", "reply"), rows)
+        out.table(("rule", "on", "pattern", "action", "command", "reply"), rows)
         _advise(out, rules)
     return DONE
 
@@ -65,7 +78,7 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
 def _test(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     text = read_message(arguments.text, out)
     triggers, _ = _read(program)
-    found = triggers.explain(text)
+    found = triggers.explain(text, TriggerEvent(arguments.on))
     if out.as_json:
         out.document(found)
     else:

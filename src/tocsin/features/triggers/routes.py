@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from tocsin.core.reading.fields import ChoiceType
+from tocsin.core.reading.records import Written
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.triggers.hooks import OpenTriggers
-from tocsin.features.triggers.rules import Rule, RuleTest
+from tocsin.features.triggers.rules import Rule, RuleTest, TriggerEvent
 from tocsin.rest.bodies import RequestBody, text
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.refusals import refuse
@@ -27,7 +29,8 @@ class RuleList:
 class TriggerText(RequestBody):
     """Text to test the rules with."""
 
-    text: Annotated[str, text(MAX_TEXT, examples=("deploy web",))]
+    text: Annotated[str, text(MAX_TEXT, examples=("deploy web",)), "Text of a message, or name of a button."]
+    on: Annotated[str, Written(ChoiceType(tuple(map(str, TriggerEvent)))), "Which rules to try."] = TriggerEvent.MESSAGE
     channel: Annotated[str, text(100), "Ignored: rules apply to all channels."] = ""
 
 
@@ -51,7 +54,7 @@ class TriggerRoutes:
         known, channel = self._messenger.channel_names(), body.channel.strip().lower()
         if channel and channel not in known:
             raise refuse(("channel",), "bad-value", f"Unknown channel; choose from: {', '.join(sorted(known))}")
-        return await asyncio.to_thread(self._rules.explain, body.text)
+        return await asyncio.to_thread(self._rules.explain, body.text, TriggerEvent(body.on))
 
 
 def trigger_operations(opened: OpenTriggers) -> Operations:

@@ -188,7 +188,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     "GET /api/ssh/health": Example(query="host=web1&refresh=true", absent=Absent(query=f"host={UNKNOWN}")),
     "GET /api/triggers": Example(),
-    "POST /api/triggers/test": Example(body={"text": "deploy now"}),
+    "POST /api/triggers/test": Example(body={"text": "deploy now", "on": "message"}),
     "GET /api/watchers/rules": Example(),
     "GET /api/watchers/rules/{name}": Example("watcher"),
 }

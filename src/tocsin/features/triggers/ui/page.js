@@ -29,19 +29,20 @@ function Triggers({ data }) {
   const empty = html`<${Empty} icon="triggers" text=${TRIGGERS.empty} example=${TRIGGERS.example} command=${TRIGGERS.command} />`;
   return html`<${PageHead} title=${TRIGGERS.title} note=${TRIGGERS.note} />
     ${data.problem && html`<div class="failure" role="alert"><p class="failure__title"><${Shape} tone="bad" size=${16} />${TRIGGERS.broken}</p><p dir="auto">${data.problem}</p></div>`}
-    ${data.items.length > 0 && html`<${TryBox} show=${setFound} found=${found} />`}
+    ${data.items.length > 0 && html`<${TryBox} show=${setFound} found=${found} both=${data.items.some((rule) => rule.on === "action")} />`}
     <${Table} label=${TRIGGERS.title} rows=${data.items} columns=${columns(outcomes)} rowKey=${(/** @type {Rule} */ rule) => String(rule.number)} empty=${empty} />
     <${FileNote} file="triggers.yaml" doc="triggers.html" />`;
 }
 
-/** @param {{found: Found | null, show: (found: Found | null) => void}} props */
-function TryBox({ found, show }) {
+/** @param {{found: Found | null, show: (found: Found | null) => void, both: boolean}} props `both`: there are rules for buttons. */
+function TryBox({ found, show, both }) {
   const [text, setText] = useState("");
+  const [on, setOn] = useState("message");
   const [error, setError] = useState(/** @type {unknown} */ (null));
   useEffect(() => {
     if (!text) return show(null);
     const stop = new AbortController();
-    const ask = () => api.post("/api/triggers/test", { text }, { signal: stop.signal }).then((answer) => {
+    const ask = () => api.post("/api/triggers/test", { text, on }, { signal: stop.signal }).then((answer) => {
       setError(null);
       show(answer);
     }, (problem) => problem?.name !== "AbortError" && setError(problem));
@@ -50,8 +51,10 @@ function TryBox({ found, show }) {
       clearTimeout(timer);
       stop.abort();
     };
-  }, [text]);
+  }, [text, on]);
   return html`<section class="panel try"><label class="field__label" for="try">${TRIGGERS.tryIt} <span class="muted">${TRIGGERS.tryHint}</span></label>
+    ${both && html`<select class="input" aria-label=${TRIGGERS.event} value=${on} onChange=${(/** @type {any} */ event) => setOn(event.currentTarget.value)}>
+      ${Object.entries(TRIGGERS.events).map(([name, title]) => html`<option value=${name}>${title}</option>`)}</select>`}
     <textarea id="try" class="input" rows="2" dir="auto" placeholder=${TRIGGERS.placeholder} value=${text}
       onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)}></textarea>
     <div role="status" class="try__answer">${found && html`<${Answer} found=${found} />`}</div>
@@ -76,6 +79,7 @@ function columns(outcomes) {
   /** @type {import("tocsin/parts/table.js").Column<Rule>[]} */
   const usual = [
     { name: "number", title: TRIGGERS.rule, value: (rule) => rule.number, align: "end" },
+    { name: "on", title: TRIGGERS.event, value: (rule) => TRIGGERS.events[rule.on] ?? rule.on },
     { name: "pattern", title: TRIGGERS.pattern, primary: true, value: (rule) => rule.pattern, cell: (rule) => html`<code>${rule.pattern}</code>` },
     { name: "action", title: TRIGGERS.action, value: (rule) => TRIGGERS.actions[rule.action] ?? rule.action },
     { name: "command", title: TRIGGERS.text, value: (rule) => rule.command, cell: (rule) => html`<code class="wraps">${rule.command}</code>` },

@@ -1,7 +1,7 @@
 // What the page of trigger rules says.
 export const TRIGGERS = {
   title: "Triggers",
-  note: "For each received message, the first matching rule runs its command.",
+  note: "For each received message or pressed button, the first matching rule runs its command.",
   empty: "No rules yet. Create triggers.yaml in the data directory.",
   example: `- pattern: "^/uptime$"
   command: uptime
@@ -10,6 +10,8 @@ export const TRIGGERS = {
   command: 'tocsin triggers test "deploy web"',
   broken: "The current file was rejected. The last valid version is active.",
   rule: "Rule",
+  event: "On",
+  events: /** @type {Record<string, string>} */ ({ message: "Message", action: "Button" }),
   pattern: "Pattern",
   action: "Runs",
   actions: /** @type {Record<string, string>} */ ({ shell: "A command", claude: "A question to the chat model", skill: "A skill" }),

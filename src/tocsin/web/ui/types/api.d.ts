@@ -2057,6 +2057,7 @@ export type TriggerEvent = "message" | "action";
 /** Text to test the rules with. */
 export interface TriggerText {
   text: string;
+  on?: string;
   channel?: string;
 }
 /** Number of unread notifications, and the newest of them. */
