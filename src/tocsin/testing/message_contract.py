@@ -33,7 +33,7 @@ BAD: dict[str, dict[str, Any]] = {
     "an address of another scheme": {"click": "javascript:alert(1)"},
     "a button without a label": {"actions": [{"label": " ", "url": "https://x.example"}]},
     "a button with a script": {"actions": [{"label": "x", "url": "javascript:alert(1)"}]},
-    "a button that calls back and has no name": {"actions": [{"action": "call", "label": "Go", "name": ""}]},
+    "a button that calls back and has no name": {"actions": [{"action": "call", "label": "Go"}]},
     "six buttons": {"actions": [{"label": str(n), "url": "https://x.example"} for n in range(6)]},
     "a mention with a blank": {"mention": ["@here @there"]},
     "a flag that is a text": {"silent": "yes"},

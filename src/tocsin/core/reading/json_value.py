@@ -43,9 +43,10 @@ class JsonIssue:
         return "#" + "".join(f"/{quote(step, safe='', errors='surrogatepass')}" for step in steps)
 
     def __str__(self) -> str:
-        """Return the path to the value and the error."""
-        way = ".".join(str(step)[:MAX_KEY] for step in self.steps)
-        return self.detail if self.code not in _OF_VALUES or not way else f"{way}: {self.detail}"
+        """Return the path and the error; the path of an error that names its key ends before that key."""
+        steps = self.steps if self.code in _OF_VALUES else self.steps[:-1]
+        way = ".".join(str(step)[:MAX_KEY] for step in steps)
+        return f"{way}: {self.detail}" if way else self.detail
 
 
 _OF_VALUES = {"wrong-type", "wrong-value"}  # other details name the key
