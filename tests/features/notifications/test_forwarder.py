@@ -218,6 +218,42 @@ async def test_a_recovery_edits_the_message_of_its_failure_where_the_profile_say
     assert (first.key == second.key) is bool(option)
 
 
+async def test_the_message_of_a_question_is_edited_by_its_decision_and_the_next_question_is_a_new_message(
+    tmp_path: Path,
+):
+    (tmp_path / "profiles.yaml").write_text('oncall: [{channel: teamchat, target: "#ops"}]\n')
+    environ = {"TOCSIN_DATA_DIR": str(tmp_path), "REDIS_URL": "off", "NOTIFY_PROFILE": "oncall", **SLACK}
+    settings, installed = load_settings(environ=environ, env_file=Path("/dev/null"))
+    asked = Notice("w waits for approval", "Go?", source="workflow w", link="#/runs/r", dedupe_key="approval:r:ask")
+    decided = replace(asked, title="w was approved by ada", level=NoticeLevel.INFO, run_id="r", step="ask", closed=True)
+    async with open_app(settings, installed, direct_transport) as app:
+        for notice in (replace(asked, run_id="r", step="ask"), decided) * 2:
+            await app.features.abilities.notices.notify(notice)
+            await app.features.opened("notifications").forwarder.step()
+            await app.features.opened("notifications").forwarder.step()
+        sent = sorted((await app.outbox.store.search(DeliveryFilter())).items, key=lambda each: each.id)
+    assert [each.content["title"] for each in sent] == [
+        "Warning: w waits for approval",
+        "Info: w was approved by ada",
+        "Warning: w waits for approval (2 times)",
+        "Info: w was approved by ada (2 times)",
+    ]
+    assert [len(each.content.get("actions", ())) for each in sent] == [2, 0, 2, 0]
+    first, second, third, fourth = (each.key for each in sent)
+    assert first == second != third == fourth
+
+
+async def test_a_decision_is_no_second_message_in_the_chats_of_the_operator(tmp_path: Path):
+    asks = {"source": "workflow w", "dedupe_key": "approval:r:ask", "run_id": "r", "step": "ask"}
+    async with open_office(tmp_path) as office:
+        await office.notify("w waits", **asks)
+        assert await office.forward() == ["Warning: w waits"]
+        await office.notify("w was approved", NoticeLevel.INFO, **asks, closed=True)
+        assert await office.forward() == []
+        await office.notify("w waits", **asks)
+        assert await office.forward() == ["Warning: w waits (2 times)"]
+
+
 async def test_a_profile_that_is_missing_is_a_finding_and_loses_no_notice(tmp_path: Path):
     async with open_office(tmp_path, NOTIFY_PROFILE="nobody") as office:
         await office.notify("disk")

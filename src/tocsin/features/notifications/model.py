@@ -77,6 +77,11 @@ class Notification:
     step: Private[str] = ""  # the step of that run that waits for approval; empty once it was decided
 
     @property
+    def corrects(self) -> bool:
+        """Whether it was closed after it had been forwarded, so that the message needs an edit."""
+        return self.told == 0 and self.told_count > 0
+
+    @property
     @after("link")
     def read(self) -> bool:
         """Whether it is read."""

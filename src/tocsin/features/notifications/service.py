@@ -82,6 +82,8 @@ class Notifications:
         if closed is not None:
             facts: dict[str, object] = {"read": 1, "notification": closed.id}
             self._record(NOTIFICATION_READ, f"notification {closed.id} closed", NOTICES.name, facts)
+            for wake in self._wakers:
+                wake()
 
     def _masked(self, notice: Notice) -> Notice:
         return replace(notice, title=self._redact(notice.title), body=self._redact(notice.body))

@@ -212,8 +212,8 @@ _SAME = """
     SELECT * FROM notifications WHERE dedupe_key = ? AND source = ? AND created_at > ? ORDER BY seq DESC LIMIT 1
 """
 _CLOSE = """
-    UPDATE notifications SET title = :title, body = :body, level = :level, last_at = :now, due = 0, step = '',
-        read_at = COALESCE(read_at, :now)
+    UPDATE notifications SET title = :title, body = :body, level = :level, last_at = :now, step = '',
+        due = told_count > 0, told = 0, read_at = COALESCE(read_at, :now)
     WHERE id = :id
 """
 _PUSHED_OUT = (
@@ -276,10 +276,10 @@ def _merge(
 ) -> Notification:
     """Merge a notice: keep the latest text and the more urgent level, which is forwarded again if it increased.
 
-    A step that asks again, for example at a retry, makes it unread.
+    A step that asks again, for example at a retry, makes it unread, and is forwarded again if it was decided before.
     """
     before = NoticeLevel(known["level"])
-    worse = rank(notice.level) > rank(before)
+    worse, asks_again = rank(notice.level) > rank(before), bool(notice.step) and not known["step"]
     values = {
         "title": notice.title,
         "body": notice.body,
@@ -288,7 +288,7 @@ def _merge(
         "step": notice.step,
         "run_id": notice.run_id,
         "now": now,
-        "due": known["due"] or (worse and notice.level in forwarded),
+        "due": known["due"] or ((worse or asks_again) and notice.level in forwarded),
         "id": known["id"],
     }
     connection.execute(

@@ -33,12 +33,20 @@ class NoticeMessage:
 
     @property
     def subject(self) -> str:
-        """The key of the message: the same for a failure and the recovery from it; empty for other notices."""
-        if self.notice is None or not (found := _EVENT.fullmatch(self.notice.dedupe_key)):
+        """The key of the message; empty if nothing edits it.
+
+        A failure and the recovery from it have the same one, and so have a question and its decision.
+        """
+        if self.notice is None:
+            return ""
+        if self.notice.step or self.notice.corrects:
+            times = self.notice.count if self.notice.step else self.notice.told_count
+            return _key("asked", f"{self.notice.id}:{times}")
+        if not (found := _EVENT.fullmatch(self.notice.dedupe_key)):
             return ""
         # A repeated failure is a new message, because an edit notifies no one.
         repeated = found["event"] == "failing" and self.notice.told
-        return "" if repeated else f"notice:{sha256(f'{found[1]}{found[3]}'.encode()).hexdigest()[:32]}"
+        return "" if repeated else _key("notice", found[1] + found[3])
 
     @property
     def resolves(self) -> bool:
@@ -94,13 +102,17 @@ class NoticeForwarder:
         return tuple(NoticeLevel)
 
     async def _tell(self, told: Sequence[Notification], *, digest: bool = False) -> None:
-        names = ",".join(f"{each.id}:{each.told}" for each in told)
-        key = f"notice:{sha256(names.encode()).hexdigest()[:32]}"
+        names = ",".join(f"{each.id}:{each.told}:{each.told_count}:{each.step}" for each in told)
+        key = _key("notice", names)
         single = told[0] if len(told) == 1 else None
         if await self._deliver(NoticeMessage(message_text(single) if single else digest_text(told), key, single)):
             await self._store.mark_forwarded(told, self._clock.now(), digest=digest)
         else:
             await self._store.give_up(told)
+
+
+def _key(prefix: str, names: str) -> str:
+    return f"{prefix}:{sha256(names.encode()).hexdigest()[:32]}"
 
 
 def message_text(notification: Notification) -> str:

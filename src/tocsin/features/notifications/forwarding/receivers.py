@@ -64,6 +64,8 @@ class NoticeReceivers:
         """Queue a message for the receivers; return False if there is none."""
         await self._follow()
         if not self._profile:
+            if message.notice and message.notice.corrects:
+                return True  # these messages have no keys: a decision would be a second one
             return await self._context.abilities.operator_chats.tell(message.text, key=message.dedupe_key)
         profile, messenger = self._profile, self._context.messenger
         result = await messenger.notify_by_queue(
@@ -144,6 +146,8 @@ def _content(message: NoticeMessage, public_url: str) -> Mapping[str, object]:
     if notice is None:
         return {}
     found: dict[str, object] = {"title": truncate(notice_title(notice), MAX_TITLE), "type": _TYPES[notice.level]}
+    if notice.corrects:
+        found["unable"] = "skip"
     link = f"{public_url}/{notice.link}" if notice.link.startswith("#") and public_url else notice.link
     if link.startswith(("http://", "https://")):
         found["click"] = link
