@@ -114,9 +114,12 @@ def test_a_profile_gets_a_summary_by_the_queue(wired: Cli, town):
     [run] = wired("runs", "list", "--json").json()
     assert run["delivery"]["status"] == "pending"
     [queued] = wired("deliveries", "list", "--json").json()
-    text = wired("deliveries", "show", queued["id"], "--json").json()["message"]
-    assert text.splitlines()[0].startswith("flow failed after")
-    assert mentions(text, "a: ", "exit code 4")
+    message = wired("deliveries", "show", queued["id"], "--json").json()
+    assert (message["content"]["title"].startswith("flow failed after"), message["content"]["type"]) == (
+        True,
+        "failure",
+    )
+    assert mentions(message["message"], "a: ", "exit code 4")
 
 
 def test_the_published_schema_names_every_type_and_refuses_other_keys(cli: Cli):

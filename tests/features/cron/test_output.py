@@ -11,6 +11,7 @@ from tests.features.cron.night import ENV, failing_night
 
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
 from tocsin.core.records.as_json import to_json
+from tocsin.delivery.store import DeliveryFilter
 from tocsin.features.cron.feature import FEATURE
 from tocsin.features.cron.model import InvalidJobError
 from tocsin.features.cron.output import is_wanted, text_of
@@ -60,6 +61,17 @@ async def test_output_that_is_wanted_as_cron_mails_it_is_sent_if_something_was_p
     job = await crontab.add(command=command, output_on="output")
     await crontab.with_output(job, "oncall")
     assert len((await crontab.jobs.start("job", HUMAN)).delivery.results) == sent
+
+
+async def test_the_entry_of_a_profile_decides_whom_output_mentions_and_whether_it_is_sent(tmp_path: Path):
+    entry = "{channel: teamchat, target: C0ADA%d, mention: '@here', min_priority: %d}"
+    (tmp_path / "profiles.yaml").write_text(f"oncall: [{entry % (1, 3)}, {entry % (2, 4)}]\n")
+    async with open_feature(FEATURE, tmp_path, ENV, channels=(TeamchatAdapter,)) as bench:
+        queued = await bench.app.output().queue("oncall", "disk full", Caller("cron"), "cron:1")
+        assert queued.refused == ()
+        (sent,) = (await bench.app.outbox.store.search(DeliveryFilter())).items
+    assert (queued.refused, queued.deliveries) == ((), (sent.id,))
+    assert (sent.target, sent.content) == ("C0ADA1", {"mention": ["@here"]})
 
 
 def test_the_message_says_how_it_ended_and_shows_the_end_of_the_output():

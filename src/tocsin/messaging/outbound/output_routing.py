@@ -78,7 +78,7 @@ class OutputRouter:
         made = [
             await self._queue(target, text, caller, f"{key}:{n}", _adapted(target, content, resolves=resolves))
             for n, target in enumerate(targets)
-            if not (content and target.entry and target.entry.skips(content))
+            if not (target.entry and target.entry.skips(content))
         ]
         refused = tuple(each for each in made if isinstance(each, SendResult))
         return QueuedOutput(refused, tuple(each for each in made if isinstance(each, str)))
@@ -133,4 +133,4 @@ class OutputRouter:
 def _adapted(target: _Target, content: Mapping[str, Any], *, resolves: bool) -> Mapping[str, Any]:
     if resolves:  # good news is not urgent
         content = {name: value for name, value in content.items() if name != "priority"}
-    return target.entry.adapt(content, "edit" if resolves else "") if content and target.entry else content
+    return target.entry.adapt(content, "edit" if resolves else "") if target.entry else content

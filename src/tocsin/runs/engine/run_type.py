@@ -13,11 +13,15 @@ from tocsin.runs.recorder import Work
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RunMessage:
-    """A message with the result of a run; `destination` is a profile or `<channel>:<target>`."""
+    """A message with the result of a run.
+
+    `destination` is a profile or `<channel>:<target>`; `content` has the other fields of the message.
+    """
 
     destination: str
     text: str
     source: str  # the source of its audit entry
+    content: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

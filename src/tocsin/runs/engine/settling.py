@@ -107,7 +107,9 @@ class RunSettler:
         delivery = OutputDelivery()
         if message:
             caller = Caller(message.source, {"run": run.id})
-            queued = await self._parts.output().queue(message.destination, message.text, caller, f"{run.kind}:{run.id}")
+            queued = await self._parts.output().queue(
+                message.destination, message.text, caller, f"{run.kind}:{run.id}", content=message.content
+            )
             delivery = OutputDelivery.begun(queued.refused, queued.deliveries)
 
         noted = (
