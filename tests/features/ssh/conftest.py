@@ -6,8 +6,8 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -172,11 +172,28 @@ def described(machine: Machine) -> Callable[..., dict[str, object]]:
 
 
 @asynccontextmanager
-async def peer(serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], object]) -> AsyncIterator[int]:
-    """Listen on a port with a server that is no sshd."""
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)  # type: ignore[arg-type]
+async def peer(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[object]],
+) -> AsyncIterator[int]:
+    """Listen on a port with a server that is no sshd; at the end its connections are closed."""
+    serving: set[asyncio.Task[None]] = set()
+
+    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if (task := asyncio.current_task()) is not None:
+            serving.add(task)
+        try:
+            await serve(reader, writer)
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    server = await asyncio.start_server(served, "127.0.0.1", 0)
     async with server:
         yield server.sockets[0].getsockname()[1]
+    for task in serving:
+        task.cancel()
+    await asyncio.gather(*serving, return_exceptions=True)
 
 
 @pytest.fixture

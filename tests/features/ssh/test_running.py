@@ -335,9 +335,12 @@ async def test_a_run_that_is_cancelled_while_it_connects_runs_nothing(
 
 async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with suppress(OSError):
-        while data := await reader.read(65536):
-            writer.write(data)
-    writer.close()
+        try:
+            while data := await reader.read(65536):
+                writer.write(data)
+        finally:
+            writer.close()
+            await writer.wait_closed()
 
 
 async def test_the_values_of_variables_are_in_no_process_list(site: Site, machine: Machine, described: Describe):

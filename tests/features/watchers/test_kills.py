@@ -70,7 +70,8 @@ def _forget_who_watched(data: Path) -> None:
 
 def _is_done(data: Path) -> bool:
     waiting = _count(data, "SELECT COUNT(*) FROM watcher_events WHERE due_at IS NOT NULL")
-    return not waiting and not _count(data, "SELECT COUNT(*) FROM run_tasks")
+    left = "SELECT (SELECT COUNT(*) FROM run_tasks) + (SELECT COUNT(*) FROM runs WHERE finished_at IS NULL)"
+    return not waiting and not _count(data, left)
 
 
 def _count(data: Path, sql: str) -> int:
