@@ -9,11 +9,13 @@ from tests.e2e.dashboard.conftest import LOOKS, Visitor
 from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
 
 from tocsin.assembly.program import App
+from tocsin.messaging.inbound.audit_actions import INBOX, MSG_PRESS
 from tocsin.messaging.outbound.caller import Caller
 
 Visit = Callable[..., Visitor]
 CHANNELS = {
     "TEAMCHAT_BOT_TOKEN": "xoxb-100000000001-example-example-example",
+    "TEAMCHAT_SIGNING_SECRET": "00112233445566778899aabbccddeeff",
     "BOTCHAT_BOT_TOKEN": "123456789:AAexampleEXAMPLE_example-example",
     "GUILDCHAT_BOT_TOKEN": "MTAwMDAwexampleMDAw.Gexamp.exampleexampleexample",
     "SMTP_HOST": "127.0.0.1",
@@ -189,6 +191,22 @@ def test_a_delivery_shows_its_fields_and_the_other_messages_of_its_key(
     expect(page.get_by_role("link", name="https://graphs.example/web1")).to_be_visible()
     assert visitor.violations() == []
     assert visitor.overflow() <= 0
+
+
+def test_a_delivery_shows_who_pressed_which_of_its_buttons(visit: Visit, dashboard: ServedDashboard):
+    button = {"action": "call", "label": "Acknowledge", "name": "ack"}
+    delivery = send(dashboard, "Disk 91 % full", key="pressed", actions=[button])
+
+    async def pressed(app: App) -> None:
+        facts = {"channel": "teamchat", "target": "#ops", "delivery": delivery, "button": "ack", "sender": "U0ADA"}
+        app.audit.record(MSG_PRESS, "ack on teamchat by Ada", source=INBOX.name, metadata=facts)
+
+    page = visit().open(f"#/deliveries/{delivery}")
+    expect(page.locator(".facts")).to_contain_text("Acknowledge")
+    expect(page.get_by_role("region", name="Pressed buttons")).to_have_count(0)
+    dashboard.do(pressed)
+    page.reload()
+    expect(page.get_by_role("region", name="Pressed buttons")).to_contain_text("ack on teamchat by Ada")
 
 
 def test_the_list_of_deliveries_is_filtered_by_key(visit: Visit, dashboard: ServedDashboard):

@@ -13,9 +13,11 @@ import { Actions, State, Target } from "../pages/deliveries_actions.js";
 import { DELIVERIES } from "../strings/deliveries.js";
 
 /** @typedef {import("../pages/deliveries_actions.js").Delivery} Delivery */
-/** @typedef {{delivery: Delivery, revisions: Delivery[]}} Found  All deliveries with the key, newest first. */
+/** @typedef {import("../types/records.js").AuditEntry} Press  The audit entry of a pressed button. */
+/** @typedef {{delivery: Delivery, revisions: Delivery[], presses: Press[]}} Found  Deliveries with the key and presses, newest first. */
 
 const MOST_REVISIONS = 50;
+const MOST_PRESSES = 20;
 const WEB = /^https?:/i;
 
 export const page = definePage({
@@ -25,7 +27,10 @@ export const page = definePage({
     const [delivery] = await Promise.all([api.get(url`/api/deliveries/${params.id}`, {}, { signal }), readChannels(signal)]);
     const { channel, target, key } = delivery;
     const found = key ? await api.get("/api/deliveries", { channel, target, key, limit: MOST_REVISIONS }, { signal }) : { items: [] };
-    return { delivery, revisions: found.items };
+    const canBePressed = delivery.content.actions?.some((/** @type {{action: string}} */ each) => each.action === "call");
+    const pressed = { action: "msg.press", query: delivery.id, limit: MOST_PRESSES };
+    const presses = canBePressed ? await api.get("/api/audit/search", pressed, { signal }) : { items: [] };
+    return { delivery, revisions: found.items, presses: presses.items };
   },
   View: One,
   events: "delivery.updated delivery.resync",
@@ -38,7 +43,7 @@ function concerns(shown, changed) {
 }
 
 /** @param {import("../lib/page.js").PageProps<Found>} props */
-function One({ data: { delivery, revisions }, change, reload }) {
+function One({ data: { delivery, revisions, presses }, change, reload }) {
   /** @param {Delivery} after */
   const show = (after) => change((now) => ({ ...now, delivery: after }));
   const back = { href: "#/deliveries", label: DELIVERIES.back };
@@ -67,6 +72,7 @@ function One({ data: { delivery, revisions }, change, reload }) {
       ${delivery.not_before && fact(DELIVERIES.notBefore, html`<${Time} at=${delivery.not_before} />`)}
       ${delivery.expires_at && fact(DELIVERIES.expires, html`<${Time} at=${delivery.expires_at} />`)}
     </dl>
+    ${presses.length > 0 && html`<${Presses} presses=${presses} />`}
     ${revisions.length > 0 && html`<${Revisions} revisions=${revisions} shown=${delivery.id} />`}`;
 }
 
@@ -85,6 +91,13 @@ function KeyActions({ delivery, latest, reload }) {
   };
   return html`<span class="row">${can.edit && html`<a class="button" href=${`#/msg?edit=${encodeURIComponent(latest.id)}`}>${DELIVERIES.edit}</a>`}
     ${can.withdraw && html`<${ActionButton} run=${withdraw}>${DELIVERIES.withdraw}<//>`}</span>`;
+}
+
+/** @param {{presses: Press[]}} props */
+function Presses({ presses }) {
+  return html`<section class="panel" aria-labelledby="presses"><h2 id="presses" class="panel__head">${DELIVERIES.presses}</h2>
+    <ol class="lines" reversed>${presses.map((one) => html`<li class="line" key=${one.id}>
+      <span class="line__name" dir="auto">${one.detail}</span><span class="line__side"><${Time} at=${one.ts} /></span></li>`)}</ol></section>`;
 }
 
 /** @param {{revisions: Delivery[], shown: string}} props */

@@ -45,6 +45,7 @@ export const DELIVERIES = {
   operation: "Operation",
   operations: /** @type {Record<string, string>} */ ({ send: "Send", edit: "Edit", withdraw: "Withdrawal" }),
   revision: "Revision",
+  presses: "Pressed buttons",
   revisions: "Messages with this key",
   /** @param {number} revision */
   revisionOf: (revision) => (revision ? `Revision ${revision}` : "No revision"),
