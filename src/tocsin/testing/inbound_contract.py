@@ -27,15 +27,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tocsin.channels.action_tokens import ActionToken, read_token
 from tocsin.channels.contract import OutboundAdapter
 from tocsin.channels.inbound import (
     Handshake,
     InboundAdapter,
     InboundMessage,
+    MessageKind,
     RejectedError,
     WebhookRequest,
     WebhookResponse,
 )
+from tocsin.channels.model import Support
 from tocsin.core.errors import ChannelError
 from tocsin.core.http.transport import HttpResponse, Transport, connect_failed
 from tocsin.core.time.clock import Clock
@@ -63,6 +66,10 @@ class InboundContract:
 
     def signed(self, body: bytes, now: float) -> WebhookRequest:
         """Return the call as the product makes it at `now`; override it."""
+        raise NotImplementedError
+
+    def press(self, token: str) -> bytes:
+        """Return the body of the press of a button that carries `token`; override it if the channel has buttons."""
         raise NotImplementedError
 
     def variants(self, body: bytes) -> Iterator[bytes]:
@@ -255,6 +262,19 @@ class InboundContract:
             assert self.message(body).dedupe_keys == self.message(body).dedupe_keys
         keys = [key for body in self.messages.values() for key in self.message(body).dedupe_keys]
         assert len(set(keys)) == len(keys), "two of the messages share a key"
+
+    def test_a_press_brings_the_token_of_its_button_and_who_pressed_it(self) -> None:
+        """Who may press, and what a repeated press does, is decided by these."""
+        actions = self.adapter.spec.abilities.get("actions")
+        if actions is None or actions.support is not Support.NATIVE:
+            pytest.skip("this channel has no buttons")
+        token = ActionToken("01a219af-f6be-7dc1-8f24-099ce20e70aa", 3, "made-up-secret-0000000")
+        body = self.press(str(token))
+        message = self.message(body)
+        assert (message.kind, read_token(message.callback_data)) == (MessageKind.CALLBACK, token)
+        assert message.sender_id, "nobody pressed it"
+        assert message.chat_id, "it was pressed nowhere"
+        assert message.dedupe_keys == self.message(body).dedupe_keys
 
     def test_what_was_stored_what_came_twice_and_what_is_ignored_is_answered_well(self) -> None:
         """Any status but 2xx would make the product repeat the call."""

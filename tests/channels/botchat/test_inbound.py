@@ -88,6 +88,11 @@ class TestBotchatReceives(InboundContract):
     messages = {name: json.dumps(document).encode() for name, document in MESSAGES.items()}  # noqa: RUF012
     ignored = {name: json.dumps(document).encode() for name, document in IGNORED.items()}  # noqa: RUF012
 
+    def press(self, token: str) -> bytes:
+        message = {"message_id": 9, "date": 1_700_000_000, "chat": {"id": 5, "type": "private"}}
+        pressed = {"id": "q", "from": {"id": 5, "first_name": "Anna"}, "data": token, "message": message}
+        return json.dumps({"update_id": 9, "callback_query": pressed}).encode()
+
     def signed(self, body: bytes, now: float) -> WebhookRequest:
         return call(body)
 

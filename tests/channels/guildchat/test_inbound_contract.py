@@ -54,5 +54,8 @@ class TestGuildchatReceives(InboundContract):
         "a command without a name": interaction(11, 2, {"id": "1"}),
     }
 
+    def press(self, token: str) -> bytes:
+        return interaction(12, 3, {"custom_id": token, "component_type": 2}, message={"id": "9"})
+
     def signed(self, body: bytes, now: float) -> WebhookRequest:
         return signed(body, now)

@@ -46,6 +46,9 @@ class TestTeamchatReceives(InboundContract):
         "a menu asks for its options": interactive(type="block_suggestion"),
     }
 
+    def press(self, token: str) -> bytes:
+        return interactive(actions=[{"action_id": token, "block_id": "b", "value": token, "type": "button"}])
+
     def signed(self, body: bytes, now: float) -> WebhookRequest:
         return signed(body, now)
 
