@@ -272,8 +272,8 @@ class InboundContract:
         body = self.press(str(token))
         message = self.message(body)
         assert (message.kind, read_token(message.callback_data)) == (MessageKind.CALLBACK, token)
-        assert message.sender_id, "nobody pressed it"
-        assert message.chat_id, "it was pressed nowhere"
+        assert message.sender_id, "the press names no person"
+        assert message.chat_id, "the press names no chat"
         assert message.dedupe_keys == self.message(body).dedupe_keys
 
     def test_what_was_stored_what_came_twice_and_what_is_ignored_is_answered_well(self) -> None:

@@ -218,7 +218,7 @@ async def test_a_recovery_edits_the_message_of_its_failure_where_the_profile_say
     assert (first.key == second.key) is bool(option)
 
 
-async def test_the_message_of_a_question_is_edited_by_its_decision_and_the_next_question_is_a_new_message(
+async def test_a_decision_edits_the_message_of_its_question_and_the_next_question_is_a_new_message(
     tmp_path: Path,
 ):
     (tmp_path / "profiles.yaml").write_text('oncall: [{channel: teamchat, target: "#ops"}]\n')
