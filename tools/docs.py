@@ -32,7 +32,7 @@ from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
 from tocsin.core.config.variables import CORE_VARIABLES, Variable, directory, password
 from tocsin.core.metrics import Metric
 from tocsin.core.storage import redis_failures
-from tocsin.core.text.measures import code_points, escaped_code_points, utf16_units
+from tocsin.core.text.measures import code_points, escaped_code_points, utf8_bytes, utf16_units
 from tocsin.core.time.ratelimit import SHARE, Rate
 from tocsin.delivery.model import OPEN, REPLAYABLE, SCHEDULE_S, WAITING, DeliveryStatus, Policy
 from tocsin.features.contract import Feature, GeneratedFiles, load_module
@@ -54,6 +54,7 @@ MEASURES = {
     code_points: "characters",
     utf16_units: "UTF-16 units",
     escaped_code_points: "characters once escaped",
+    utf8_bytes: "bytes in UTF-8",
 }
 
 

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tocsin_standins.botchat.server import BotChat
 from tocsin_standins.botchat.world import GROUP_CHAT
@@ -89,6 +89,10 @@ class StandinCluster:
             "ANTHROPIC_BASE_URL": self.chatmodel.anthropic_url,
             **{name: value for each in self.further for name, value in each.environment().items()},
         }
+
+    def targets(self) -> dict[str, Mapping[str, Mapping[str, Any]]]:
+        """Return the content of the `targets.yaml` that points Tocsin at these stand-ins, by channel."""
+        return {each.channel: found for each in self.further if (found := each.targets())}
 
     def access(self) -> dict[str, str]:
         """Return the variables that allow Alice and her group, and make her chat the admin chat."""

@@ -10,7 +10,7 @@ import socket
 import struct
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
@@ -67,6 +67,10 @@ class HttpStandIn(ABC):
 
     def environment(self) -> dict[str, str]:
         """Return the variables that point Tocsin here; known after `start`."""
+        return {}
+
+    def targets(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the entries of `targets.yaml` that point the channel here, by name; known after `start`."""
         return {}
 
     @abstractmethod

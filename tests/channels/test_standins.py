@@ -2,9 +2,11 @@
 
 import pytest
 
-from tocsin.channels.contract import OutboundAdapter, load_class
+from tocsin.channels.contract import OutboundAdapter
 from tocsin.channels.registry import discover
 from tocsin.core.http.direct import DirectTransport
+from tocsin.core.plugins import load_class
+from tocsin.core.time.clock import SystemClock
 from tocsin.testing import build_adapter
 from tocsin_standins import open_standins
 
@@ -17,7 +19,9 @@ async def test_the_settings_of_a_stand_in_make_its_channel_work(channel: type[Ou
     try:
         async with open_standins(further=[load_class(channel.standin)]) as town:
             [server] = town.further
-            adapter = build_adapter(channel, town.environment(), http=http)
+            adapter = build_adapter(
+                channel, town.environment(), http=http, clock=SystemClock(), targets=server.targets()
+            )
             assert server.channel == channel.spec.kind
             assert (await adapter.test_connection()).ok
             assert (await adapter.send(server.sample, "hello")).ok

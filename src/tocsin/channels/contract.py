@@ -9,8 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 from tocsin.channels.attempt import BetweenParts, Progress, to_failure
 from tocsin.channels.model import (
@@ -32,6 +31,7 @@ from tocsin.channels.model import (
 )
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError, TooManyPartsError
 from tocsin.core.http.departure import watch
+from tocsin.core.plugins import load_class
 from tocsin.core.text.measures import code_points
 from tocsin.core.text.strings import normalise, safe_str, split
 from tocsin.core.tracing.spans import SpanKind, span
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tocsin.channels.dressing import Dressing
     from tocsin.channels.inbound import InboundAdapter
     from tocsin.channels.layout.model import MessageLayout
+    from tocsin.channels.targets import ChannelTargets
     from tocsin.core.config.settings import Values
     from tocsin.core.text.markup import Renderer
     from tocsin.core.time.ratelimit import Rate
@@ -87,6 +88,7 @@ class OutboundAdapter(ABC):
         self.http = tools.http
         self.clock = tools.clock
         self.public_url = tools.public_url
+        self.targets = cast("ChannelTargets", tools.targets)  # None unless `spec.targets` says what they are
         self._max_parts = tools.max_parts
         # Imported here, because listing channels needs no redaction, and asyncio costs 40 ms to import.
         from tocsin.core.text.redaction import Redactor
@@ -139,7 +141,7 @@ class OutboundAdapter(ABC):
 
     def check_target(self, target: str) -> str:
         """Return `target` in the provider's form; raise ChannelError if it is malformed."""
-        return target
+        return self.targets.check(target) if self.spec.targets else target
 
     def lacks_presses(self) -> str:
         """Return the setting without which presses of buttons cannot arrive; empty if they can."""
@@ -354,12 +356,6 @@ class OutboundAdapter(ABC):
 
     def _explain(self, failure: TocsinError) -> str:
         return self._redact(failure.sentence())
-
-
-def load_class(place: str) -> Any:
-    """Return the class at `module:Class`."""
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
 
 
 def visible(text: str) -> str:

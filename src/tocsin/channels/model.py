@@ -13,6 +13,7 @@ from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
     from tocsin.channels.content import Content
+    from tocsin.channels.targets import ChannelTargets
     from tocsin.core.http.transport import Transport
     from tocsin.core.time.clock import Clock
 
@@ -25,6 +26,9 @@ PLAIN = "plain"
 FORMATS = {"plain": PLAIN, "markdown": COMMONMARK, "native": ""}
 # A message that is only text.
 NO_CONTENT: Mapping[str, Any] = MappingProxyType({})
+
+# Below the data directory: what the names stand for that some channels have as targets.
+TARGETS_FILE = "targets.yaml"
 
 # The text of a part, and its `markup`.
 Shown = tuple[str, tuple[Any, ...]]
@@ -206,6 +210,8 @@ class ChannelSpec:
     receiving: tuple[Variable[Any], ...] = ()  # settings of the inbound side; never `required`
     proof: Variable[Any] | None = None  # of `receiving`: without it every webhook call is rejected
     target_format: str = ""
+    # Where targets are names of `targets.yaml`: the RecordType of an entry, as `module:NAME`.
+    targets: str = ""
     arrival: tuple[str, ...] = ()  # what to check if an accepted message does not arrive
     max_length: int | None = None  # in units of `measure`; None is no limit
     chunk_at: int | None = None  # texts are split at this length; None is never
@@ -248,3 +254,4 @@ class Tools:
     redact: Callable[[str], str] | None = None  # masks every secret of the program, not only the channel's
     max_parts: int = MAX_PARTS.default
     public_url: str = ""  # the address at which people reach the gateway, for signed links
+    targets: "ChannelTargets | None" = None  # of a channel whose targets are names

@@ -4,24 +4,30 @@ A channel is a module that defines one OutboundAdapter, either here or named by 
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 import tocsin.channels
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Tools
+from tocsin.channels.model import TARGETS_FILE
 from tocsin.core.config.settings import Settings, Values, platform
 from tocsin.core.config.variables import ALLOW_INSECURE_API_URL, CORE_VARIABLES, base_url
 from tocsin.core.errors import ChannelError, TocsinError, UnknownChannelError
 from tocsin.core.http.addresses import refuse_clear_text
-from tocsin.core.plugins import describe_error, modules_in, plugin_points
+from tocsin.core.plugins import describe_error, load_class, modules_in, plugin_points
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from tocsin.channels.inbound import InboundAdapter
+    from tocsin.channels.targets import NamedTargets
+    from tocsin.core.reading.fields import RecordType
 
 ENTRY_POINTS = "tocsin.channels"
+_TARGETS = "tocsin.channels.targets:NamedTargets"
 # Modules that are not channels, skipped because importing them at every start takes time.
 _NO_CHANNELS = frozenset(
     {
@@ -36,6 +42,7 @@ _NO_CHANNELS = frozenset(
         "presses",
         "registry",
         "replies",
+        "targets",
     }
 )
 
@@ -80,6 +87,13 @@ class Registry:
     def settings(self) -> Settings:
         """The settings of the channels."""
         return self._settings
+
+    @cached_property
+    def targets(self) -> "NamedTargets":
+        """The targets in `targets.yaml`, of the channels whose targets are names."""
+        # Importing it takes as long as sending, and most channels need no such file.
+        targets: NamedTargets = load_class(_TARGETS)(self._settings, [each.spec for each in self._classes.values()])
+        return targets
 
     def with_settings(self, settings: Settings) -> "Registry":
         """Return a registry of the same channels with other settings, such as to test them."""
@@ -145,7 +159,10 @@ class Registry:
             channel = self._classes[kind]
             config = self._settings.only(channel.spec.variables)
             self._check_addresses(channel.spec)
-            self._adapters[kind] = _construct(channel, config, self._tools())
+            tools = self._tools()
+            if channel.spec.targets:
+                tools = replace(tools, targets=self.targets.of(kind))
+            self._adapters[kind] = _construct(channel, config, tools)
         return self._adapters[kind]
 
     def receiver(self, name: str) -> "InboundAdapter":
@@ -174,7 +191,12 @@ class Registry:
 
     def _state(self, spec: ChannelSpec) -> ChannelState:
         missing = tuple(self._settings.only(spec.variables).missing())
+        if spec.targets and not self._has_targets(spec.kind):
+            missing += (f"{spec.kind} in {TARGETS_FILE}",)
         return ChannelState(spec, missing, not spec.platform or spec.platform == self._platform(spec))
+
+    def _has_targets(self, kind: str) -> bool:
+        return (self._settings.data_dir / TARGETS_FILE).exists() and bool(self.targets.of(kind).names())
 
     def _platform(self, spec: ChannelSpec) -> str:
         return (spec.platform_variable and self._settings[spec.platform_variable]) or platform()
@@ -230,6 +252,12 @@ def discover() -> Discovery:
             continue
         classes[adapter.spec.kind] = adapter
     return Discovery([classes[kind] for kind in sorted(classes)], problems)
+
+
+def targets_type() -> "RecordType":
+    """Return the type of `targets.yaml`."""
+    made: RecordType = load_class("tocsin.channels.targets:file_type")([each.spec for each in discover().classes])
+    return made
 
 
 def _load(point: "EntryPoint") -> type[OutboundAdapter]:

@@ -1,14 +1,21 @@
-"""Entry points of other distributions; importlib.metadata is imported only if there are any."""
+"""Entry points of other distributions, and objects by name; importlib.metadata is imported only if there are any."""
 
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+
+def load_class(place: str) -> Any:
+    """Return the class, or another object, at `module:Name`."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
 def plugin_points(group: str) -> "Sequence[EntryPoint]":

@@ -82,6 +82,15 @@ PROFILES = WrittenFile(  # of the core, which is no feature
 )
 
 
+TARGETS = WrittenFile(
+    "targets",
+    "targets.yaml",
+    "addresses and secrets behind the names that some channels have as targets",
+    "tocsin.channels.registry:targets_type",
+)
+CORE_FILES = (PROFILES, TARGETS)
+
+
 class LiveTopic(NamedTuple):
     """Records whose changes the dashboard shows live.
 

@@ -10,14 +10,14 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.plugins import describe_error
 from tocsin.core.reading.json_schema import file_schema
 from tocsin.core.storage.files import make_directory, write_atomically
-from tocsin.features.contract import PROFILES, Feature, WrittenFile
+from tocsin.features.contract import CORE_FILES, Feature, WrittenFile
 
 FOLDER = "schemas"  # of the data directory
 
 
 def written_files(features: Iterable[Feature]) -> dict[str, WrittenFile]:
     """Return the files of the core and of features, by the name of their schema, sorted."""
-    found = [PROFILES, *(file for feature in features for file in feature.files)]
+    found = [*CORE_FILES, *(file for feature in features for file in feature.files)]
     return {file.name: file for file in sorted(found)}
 
 

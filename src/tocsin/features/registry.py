@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import tocsin.features
 from tocsin.core.config.variables import CORE_VARIABLES
 from tocsin.core.plugins import describe_error, modules_in, plugin_points
-from tocsin.features.contract import PROFILES, Feature
+from tocsin.features.contract import CORE_FILES, Feature
 from tocsin.terminal.command_table import COMMANDS
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def clashes(feature: Feature, known: Iterable[Feature]) -> Iterator[str]:
     yield from (f"the bot command /{name} already belongs to the feature {of_bot[name]}" for name in bot_names)
     actions = {action.name for other in known for action in other.audit_actions}
     yield from _misnamed("audit action", [action.name for action in feature.audit_actions], f"{name}.", actions)
-    files = {file.name for other in known for file in other.files} | {PROFILES.name}
+    files = {file.name for other in known for file in other.files} | {file.name for file in CORE_FILES}
     yield from _misnamed("schema", [file.name for file in feature.files], name, files)
     abilities = {ability: other.name for other in known for ability in other.provides}
     yield from (f"{abilities[a]} already provides {a}" for a in feature.provides if a in abilities)

@@ -15,6 +15,7 @@ GROUPS = {
     },
     MESSAGES: {
         "channels": ("commands.channels", "list the channels and the settings that each one needs"),
+        "targets": ("commands.targets", "list and check the named targets of targets.yaml"),
         "test": ("commands.messaging", "verify a channel's credentials without sending"),
         "profiles": ("commands.messaging", "list the notification profiles"),
         "notify": ("commands.messaging", "send a message to every target of a profile"),

@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 from urllib.parse import quote
 
 from tocsin.channels.contract import OutboundAdapter, Part, SendResult
@@ -77,6 +77,7 @@ class ChannelBench:
     adapter: ClassVar[type[OutboundAdapter]]
     env: ClassVar[Mapping[str, str]]  # every required variable, with invented but well-formed values
     target: ClassVar[str]  # a target that the adapter accepts
+    targets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # entries of `targets.yaml`, if targets are names of it
     bad_targets: ClassVar[Sequence[str]] = ()  # rejected before any call
     splitting: ClassVar[Mapping[str, str]] = {}  # variables that enable splitting, if it is a setting
     packages: ClassVar[Sequence[str]] = ()  # packages that `deliver` and `probe` import when needed
@@ -87,7 +88,7 @@ class ChannelBench:
         yield self.build()
 
     def build(self, http: Transport | None = None, clock: Clock | None = None, **env: str) -> OutboundAdapter:
-        return build_adapter(self.adapter, {**self.env, **env}, http=http, clock=clock)
+        return build_adapter(self.adapter, {**self.env, **env}, http=http, clock=clock, targets=self.targets)
 
     def faked(self, deliver: Deliver, *, clock: Clock | None = None, **spec: Any) -> OutboundAdapter:
         """Build the author's adapter with `deliver` in place of its `deliver` and `probe`."""
@@ -97,11 +98,12 @@ class ChannelBench:
 
         members = {"deliver": call, "probe": call, "spec": replace(self.adapter.spec, **spec)}
         kind = cast("type[OutboundAdapter]", type(f"Faked{self.adapter.__name__}", (self.adapter,), members))
-        return build_adapter(kind, {**self.env, **self.splitting}, clock=clock)
+        return build_adapter(kind, {**self.env, **self.splitting}, clock=clock, targets=self.targets)
 
     def secrets(self) -> list[str]:
-        """Return the secret values in `env`."""
-        return [self.env[v.name] for v in self.adapter.spec.variables if v.secret and v.name in self.env]
+        """Return the secret values in `env` and `targets`."""
+        named = [each for entry in self.targets.values() for each in entry.values() if isinstance(each, str)]
+        return [self.env[v.name] for v in self.adapter.spec.variables if v.secret and v.name in self.env] + named
 
     def send(self, target: str, text: str) -> SendResult:
         """Send through an adapter whose provider accepts messages."""
@@ -151,6 +153,9 @@ class Failing:
     async def request(self, method: str, url: str, **_: Any) -> HttpResponse:
         raise self._error
 
+    def guarded(self, check_address: Callable[[str], None]) -> Self:
+        return self
+
     async def aclose(self) -> None:
         pass
 
@@ -165,6 +170,9 @@ class Hanging:
         self.started.set()
         await asyncio.Event().wait()
         raise connect_failed(url, "unreachable")
+
+    def guarded(self, check_address: Callable[[str], None]) -> Self:
+        return self
 
     async def aclose(self) -> None:
         pass

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from tocsin.channels.contract import OutboundAdapter, Tools
+from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Tools
+from tocsin.channels.targets import NamedTargets
 from tocsin.core.config.settings import Settings
-from tocsin.core.errors import RemoteError
+from tocsin.core.errors import ConfigError, RemoteError
 from tocsin.core.http.transport import CALL_TIMEOUT_S, MAX_BODY_BYTES, READ_TIMEOUT_S, HttpResponse, Transport
 from tocsin.core.time.clock import Clock
 
@@ -96,17 +97,42 @@ class ScriptedTransport:
             raise step
         return step
 
+    def guarded(self, check_address: Callable[[str], None]) -> "ScriptedTransport":
+        """Return this transport: there are no addresses to check."""
+        return self
+
     async def aclose(self) -> None:
         """Do nothing: there are no connections."""
 
 
 def build_adapter(
-    adapter: type[A], env: Mapping[str, str], *, http: Transport | None = None, clock: Clock | None = None
+    adapter: type[A],
+    env: Mapping[str, str],
+    *,
+    http: Transport | None = None,
+    clock: Clock | None = None,
+    targets: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> A:
-    """Build an adapter from environment variables."""
+    """Build an adapter from environment variables.
+
+    `targets` are the entries of the channel in `targets.yaml`, by name.
+    """
     settings = Settings.load(adapter.spec.variables, environ={"TOCSIN_DATA_DIR": "/nonexistent", **env})
-    tools = Tools(http or ScriptedTransport(), clock or FakeClock())
+    named = GivenTargets(settings, adapter.spec, targets or {}).of(adapter.spec.kind) if adapter.spec.targets else None
+    tools = Tools(http or ScriptedTransport(), clock or FakeClock(), settings.redact, targets=named)
     return adapter(settings.only(adapter.spec.variables), tools)
+
+
+class GivenTargets(NamedTargets):
+    """Targets of one channel that stand in no file."""
+
+    def __init__(self, settings: Settings, spec: ChannelSpec, targets: Mapping[str, Mapping[str, Any]]) -> None:
+        super().__init__(settings, [spec])
+        self._given = self.parse(json.dumps({spec.kind: targets}).encode()).get(spec.kind, {})
+
+    def entries(self, kind: str) -> tuple[Mapping[str, Mapping[str, Any]], ConfigError | None]:
+        """Return the fields of the targets, by name."""
+        return self._given, None
 
 
 def settings_of(classes: Iterable[type[OutboundAdapter]], env: Mapping[str, str]) -> Settings:

@@ -28,6 +28,9 @@ MISTAKES = [
     # unknown and missing keys
     Mistake("profiles", "oncall:\n  - channel: email\n    target: a@b.c\n    subject: Disk\n", 4, 5),
     Mistake("profiles", "oncall:\n  - channel: email\n", 2, 5),
+    Mistake("targets", "webhok:\n  ci: {}\n", 1, 1),
+    Mistake("targets", "webhook:\n  ci:\n    url: https://x.example\n    secret: '${vault:CI}'\n    uri: x\n", 5, 5),
+    Mistake("targets", "webhook:\n  CI: {url: 'https://x.example', secret: '${vault:CI}'}\n", 2, 3),
     Mistake("doors", "ci:\n  - title: Build\n    colour: red\n", 3, 5),
     Mistake("doors", "ci:\n  - title: Build\n    drop: maybe\n", 3, 11),
     Mistake("heartbeats", "nightly:\n  period: 5m\n  severe: warning\n", 3, 3),

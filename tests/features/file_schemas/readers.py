@@ -3,6 +3,9 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tocsin.channels.registry import discover
+from tocsin.channels.targets import NamedTargets
+from tocsin.core.config.settings import Settings
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.front_matter import read_definition
 from tocsin.core.reading.yaml_file import parse_yaml
@@ -76,6 +79,16 @@ def _policies(path: Path) -> Places:
     return []
 
 
+def _targets(path: Path) -> Places:
+    settings = Settings.load(environ={"TOCSIN_DATA_DIR": str(path.parent)})
+    specs = [channel.spec for channel in discover().classes]
+    try:
+        NamedTargets(settings, specs).parse(path.read_bytes())
+    except ConfigError as error:
+        return _of(error)
+    return []
+
+
 def _watchers(path: Path) -> Places:
     read_rules(path.read_bytes(), path)
     return []
@@ -91,6 +104,7 @@ _READERS: Mapping[str, Callable[[Path], Places]] = {
     "rotation_policies": _policies,
     "skill": _manifest,
     "ssh_hosts": lambda path: _of(Inventory(path, None).problem),
+    "targets": _targets,
     "triggers": lambda path: _of(Triggers(path).problem),
     "watchers": _watchers,
     "workflow": _workflow,

@@ -19,7 +19,6 @@ from tocsin.assembly.full.access import open_tokens, sign_in_link
 from tocsin.assembly.full.services import monitor, serve
 from tocsin.assembly.light import load_settings
 from tocsin.assembly.program import App, direct_transport, open_app
-from tocsin.channels.contract import load_class
 from tocsin.channels.registry import discover
 from tocsin.cli.commands.services import prepare_service, run_on_uvloop
 from tocsin.cli.demo.files import (
@@ -45,6 +44,7 @@ from tocsin.core.config.variables import (
     GATEWAY_PORT,
 )
 from tocsin.core.errors import ConfigError
+from tocsin.core.plugins import load_class
 from tocsin.core.process.forking import forked_reapers
 from tocsin.core.process.git import GitProgram
 from tocsin.core.process.starting import running

@@ -5,6 +5,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tocsin.channels.model import TARGETS_FILE
 from tocsin.core.config.variables import (
     DASHBOARD_PASS,
     DASHBOARD_PORT,
@@ -153,6 +154,7 @@ def write_files(directory: Path, cluster: "StandinCluster", ports: DemoPorts, re
     env_file = directory / ".env"
     write_atomically(env_file, "".join(f"{name}={value}\n" for name, value in values.items()))
     write_atomically(directory / "profiles.yaml", _profile(cluster))
+    write_atomically(directory / TARGETS_FILE, f"{json.dumps(cluster.targets(), indent=2)}\n")  # which is YAML
     write_atomically(directory / "triggers.yaml", TRIGGERS)
     for name, manifest in SKILLS.items():
         folder = directory / "skills" / name

@@ -9,7 +9,7 @@ from tocsin.assembly.light import Installed
 from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.assembly.runs import RUNS_FOLDER
 from tocsin.cli.doctor.channels import check_channels, check_receiving
-from tocsin.cli.doctor.files import check_audit_log, check_profiles
+from tocsin.cli.doctor.files import check_audit_log, check_profiles, check_targets
 from tocsin.cli.doctor.machine import (
     check_data_dir,
     check_env_file,
@@ -107,6 +107,7 @@ async def _examine_opened(settings: Settings, installed: Installed, *, probe: bo
 
 async def _examine_app(app: App, *, probe: bool) -> list[Finding]:
     return [
+        *await check_targets(app),
         *await collect("profiles", check_profiles(app)),
         *await feature_findings(app.features),
         check_audit_log(app),

@@ -1,4 +1,4 @@
-"""doctor, files: profiles, the files of features, and the audit log."""
+"""doctor, files: targets, profiles, the files of features, and the audit log."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,20 @@ from tocsin.terminal.findings import Finding, failure
 
 async def check_files(app: App) -> list[Finding]:
     """Check the files that people write."""
-    return [*check_profiles(app), *await feature_findings(app.features, at_start=True)]
+    findings = [*await check_targets(app), *check_profiles(app)]
+    return [*findings, *await feature_findings(app.features, at_start=True)]
+
+
+async def check_targets(app: App) -> list[Finding]:
+    """Check `targets.yaml`, and that each secret in it exists."""
+    targets = app.registry.targets
+    found = [(kind, name, error) for kind, name, error in await targets.examine() if error]
+    if problem := targets.problem:
+        return [Finding("error", "targets", str(problem), problem.hint, logged=True)]
+    if found:
+        return [Finding("error", "targets", f"{kind} {name}: {error}", error.hint) for kind, name, error in found]
+    count = len(list(targets.all()))
+    return [Finding("ok", "targets", f"{count} in {targets.path}")] if count else []
 
 
 def check_profiles(app: App) -> Iterator[Finding]:

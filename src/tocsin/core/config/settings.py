@@ -170,6 +170,22 @@ class Settings(Values):
         changed.__dict__["redact"] = self.redact  # the one that the whole program shares
         return changed
 
+    def find_secret(self, name: str) -> str:
+        """Return a secret that is not a declared setting, from the environment, `NAME_FILE` or a `.env` file.
+
+        Empty if it is not set. Raises ConfigError if the file of `NAME_FILE` cannot be read.
+        """
+        found = _resolve(Variable(name, str, "", "", secret=True), self.layers)
+        return self._mask(str(found.value)) if found else ""
+
+    def find_stored_secret(self, name: str) -> str:
+        """Return a secret of a store, such as the vault; empty if none has it. Blocks, and raises TocsinError."""
+        return self._mask(next((found for store in self.stores if (found := store.by_name().get(name))), ""))
+
+    def _mask(self, secret: str) -> str:
+        self.redact.learn([secret])
+        return secret
+
     @property
     def own_file(self) -> Path:
         """The file to which a missing setting should be added: the one that was read, else the one of `tocsin init`."""

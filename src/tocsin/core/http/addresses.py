@@ -1,4 +1,4 @@
-"""Whether the address of a provider leads over the Internet or stays in a private network."""
+"""Whether an address leads over the Internet or stays in a private network."""
 
 from tocsin.core.errors import ConfigError
 
@@ -24,3 +24,25 @@ def is_private(host: str) -> bool:
     except ValueError:
         return "." not in host or host.endswith((".localhost", ".local", ".internal", ".lan", ".home.arpa"))
     return address.is_loopback or address.is_private or address.is_link_local
+
+
+def is_address(host: str) -> bool:
+    """Whether a host is written as an IP address."""
+    from ipaddress import ip_address
+
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is on the Internet; an IPv6 address that stands for an IPv4 address counts as that one."""
+    from ipaddress import IPv6Address, ip_address, ip_network
+
+    found = ip_address(address.partition("%")[0])
+    if isinstance(found, IPv6Address):
+        translated = ip_address(int(found) & 0xFFFFFFFF) if found in ip_network("64:ff9b::/96") else None  # RFC 6052
+        found = found.ipv4_mapped or found.sixtofour or translated or found
+    return found.is_global and not found.is_multicast

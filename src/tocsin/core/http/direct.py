@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import httptools
 
+from tocsin.core.http.addresses import is_address
 from tocsin.core.http.departure import note_departure
 from tocsin.core.http.proxy import HINT, Tunnel, authorization_header, proxy_for
 from tocsin.core.http.transport import (
@@ -63,6 +64,7 @@ class DirectTransport:
         """Configure the transport; `check_address` gets each address first, and raises if it is forbidden."""
         self._connect_timeout_s = connect_timeout_s
         self._check_address = check_address
+        self._guarded: list[DirectTransport] = []
         self._idle: dict[str, list[Connection]] = {}
         self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
 
@@ -95,8 +97,16 @@ class DirectTransport:
             finally:
                 self._give_back(place.origin, connection)
 
+    def guarded(self, check_address: Callable[[str], None]) -> "DirectTransport":
+        """Return a transport that checks each address before it connects, for as long as this one is open."""
+        made = DirectTransport(connect_timeout_s=self._connect_timeout_s, check_address=check_address)
+        self._guarded.append(made)
+        return made
+
     async def aclose(self) -> None:
         """Close all connections."""
+        for guarded in self._guarded:
+            await guarded.aclose()
         for connections in self._idle.values():
             for connection in connections:
                 connection.close()
@@ -142,6 +152,8 @@ class DirectTransport:
 
     async def _through(self, proxy: str, place: RequestTarget, url: str) -> "Connection":
         """Connect through `proxy`; a tunnel is requested only if the call is encrypted."""
+        if is_address(place.host):  # a name is looked up by the proxy
+            self._check_address(place.host)
         door = parse_target(proxy)
         try:
             sock = await _open_socket(door)

@@ -5,7 +5,7 @@ A call returns an `HttpResponse`, or raises RemoteError, which states whether th
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
@@ -71,6 +71,13 @@ class Transport(Protocol):
 
         A body over `max_body_bytes` is cut there and not `complete`. Raises RemoteError: transient if no connection was
         made, ambiguous if the request was sent but no response was received.
+        """
+        ...
+
+    def guarded(self, check_address: Callable[[str], None]) -> "Transport":
+        """Return a transport that calls `check_address` with each address before it connects.
+
+        `check_address` raises if the address is forbidden. The connections are closed with those of this transport.
         """
         ...
 

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.expressions.patterns import compile_pattern
-from tocsin.core.http.addresses import is_private
+from tocsin.core.http.addresses import is_private, is_public
 from tocsin.core.http.redirects import MAX_REDIRECTS, HttpRequest, redirected
 from tocsin.core.http.transport import HttpResponse, Transport, displayed_host
 from tocsin.core.text.shell import format_value
@@ -34,11 +34,7 @@ class PrivateAddressError(HttpStepError):
 
 def refuse_private(address: str) -> None:
     """Raise PrivateAddressError for an address that is not public."""
-    from ipaddress import ip_address
-
-    found = ip_address(address.partition("%")[0])
-    found = getattr(found, "ipv4_mapped", None) or found
-    if not found.is_global or found.is_multicast:
+    if not is_public(address):
         raise PrivateAddressError(
             f"{address} is not a public address, and http steps can call only public ones",
             hint="set HTTP_ALLOW_PRIVATE=true to allow it",
