@@ -153,7 +153,15 @@ class Dressing:
                 f"on {self.adapter.spec.label} a button with `call` is a link to the gateway; PUBLIC_URL is not set",
                 hint="set PUBLIC_URL to the address at which people reach the gateway, or use an action `view`",
             )
-        return replace(action, url=f"{self.adapter.public_url}{LINK_PATH}{action.token.removeprefix('a:')}")
+        return replace(action, url=self._press_page(action))
+
+    @final
+    def is_pressed_by_post(self, action: MessageAction) -> bool:
+        """Whether a `POST` to the address of a button presses it, because that is the page that stands for it."""
+        return action.calls and action.url == self._press_page(action)
+
+    def _press_page(self, action: MessageAction) -> str:
+        return f"{self.adapter.public_url}{LINK_PATH}{action.token.removeprefix('a:')}"
 
     @final
     def ignored(self, content: Content) -> list[str]:

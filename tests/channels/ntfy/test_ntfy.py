@@ -128,6 +128,45 @@ async def test_a_text_longer_than_the_limit_in_bytes_is_sent_in_parts():
     assert not any("attachment" in message for message in messages)
 
 
+async def test_a_long_text_is_shortened_with_a_link_to_its_delivery_and_the_note_says_so():
+    async with opened() as (server, adapter):
+        adapter.public_url = "https://gate.example"
+        receipt = await good(adapter, Outgoing("ops", "ü " * 4_500, key="d1", content={"title": "T"}))
+        [message] = server.shown.values()
+        assert receipt.result.message.endswith("(shortened: 4,000 of 13,500 bytes)"), receipt.result.message
+        assert message["message"].endswith(" …\nhttps://gate.example/#/deliveries/d1")
+        assert 3_900 < len(message["message"].encode()) <= 4_000
+        assert "attachment" not in message
+
+
+async def test_a_long_text_may_have_a_key_if_it_can_be_shortened():
+    async with opened() as (server, adapter):
+        assert not (await adapter.transmit(keyed("x" * 5_000))).result.ok
+        adapter.public_url = "https://gate.example"
+        first = await good(adapter, keyed("x" * 5_000))
+        second = await good(adapter, change(keyed("y" * 6_000), MessageOperation.EDIT, first))
+        [message] = server.shown.values()
+    assert "shortened: 4,000 of 6,000" in second.result.message
+    assert message["message"].startswith("yyy")
+
+
+async def test_a_call_button_is_a_post_to_its_page_and_has_neither_name_nor_value():
+    call = {"action": "call", "label": "Clean up", "name": "cleanup", "value": "web1"}
+    async with opened() as (server, adapter):
+        outgoing = keyed("91 %", actions=[call, {**call, "once": False}, {**call, "url": "https://x.example/own"}])
+        assert "PUBLIC_URL" in (await adapter.transmit(outgoing)).result.error
+        adapter.public_url = "https://gate.example"
+        await good(adapter, outgoing)
+        [message] = server.shown.values()
+    first, second, own = message["actions"]
+    assert (first["action"], first["method"], first["clear"]) == ("http", "POST", True)
+    assert first["url"].startswith("https://gate.example/a/")
+    assert second["clear"] is False
+    assert (own["action"], own["url"]) == ("view", "https://x.example/own")
+    assert "cleanup" not in json.dumps(message)
+    assert "web1" not in json.dumps(message)
+
+
 # --- keys
 
 

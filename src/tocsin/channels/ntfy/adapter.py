@@ -9,6 +9,7 @@ from tocsin.channels.ntfy.api import NtfyApi
 from tocsin.channels.ntfy.settings import PER_MINUTE, TOKEN, URL
 from tocsin.core.errors import ChannelError
 from tocsin.core.text.measures import utf8_bytes
+from tocsin.core.text.strings import split
 from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 4_000  # a body of 4,096 or more becomes an attachment
 _TOPIC = r"[A-Za-z0-9_-]{1,64}"
+_WHOLE = 2**21  # more than a text has that a message may have
 _BURST = 30  # half of what the server allows at once
 
 
@@ -45,6 +47,7 @@ class NtfyAdapter(OutboundAdapter):
             "type": native("a tag, shown as a symbol before the title"),
             "click": native("opened by a tap"),
             "actions": degraded("the first three are buttons, further ones lines"),
+            "call": degraded("one of the buttons; `confirm` is not asked, and who presses is not known"),
             "silent": native("priority 2 at most"),
             "key": native("replaces on Android and in the browser, not on iOS; servers from 2.16"),
             "withdraw": native("on Android and in the browser, not on iOS; servers from 2.16"),
@@ -64,6 +67,10 @@ class NtfyAdapter(OutboundAdapter):
             raise ChannelError(f"{target!r} is not a topic", hint=f"write the {self.spec.target_format}")
         return target
 
+    def chunk_at(self) -> int | None:
+        """Return no limit if the page of a delivery has the text that a notification has no room for."""
+        return _WHOLE if self.public_url else MAX_BYTES
+
     def account_rate(self) -> Rate:
         """Return the configured rate: an own server may allow more than ntfy.sh."""
         return Rate(self.config[PER_MINUTE], 60.0, _BURST)
@@ -77,11 +84,11 @@ class NtfyAdapter(OutboundAdapter):
         sent = await self._publish(part, sequence)
         # Servers before 2.16 neither know sequences nor refuse them.
         ref = {"topic": part.target, "sequence": sequence} if sent.get("sequence_id") == sequence else {}
-        return Sent(f"id={sent['id']}", ref)
+        return Sent(_note(sent, part), ref)
 
     async def edit(self, part: Part, ref: "Mapping[str, str]") -> str:
         """Publish a message that replaces the earlier one on the devices."""
-        return f"id={(await self._publish(part, ref['sequence']))['id']}"
+        return _note(await self._publish(part, ref["sequence"]), part)
 
     async def withdraw(self, ref: "Mapping[str, str]") -> str:
         """Remove the message from the devices; repeating this has no further effect."""
@@ -94,16 +101,31 @@ class NtfyAdapter(OutboundAdapter):
         return "everyone, without an account" if name == "*" else name
 
     def body(self, part: Part) -> dict[str, str]:
-        """Return the headers that show the content, and the text."""
+        """Return the headers that show the content, and the text, which is shortened to the limit."""
         headers: dict[str, str] = {}
         if part.content:
             self.dresser.dress(headers, part, part.content)
-        return {**headers, "text": part.text}
+        return {**headers, "text": self._fitted(part)}
 
     async def _publish(self, part: Part, sequence: str) -> dict[str, object]:
         headers = {"X-Sequence-ID": sequence, "Content-Type": "text/plain; charset=utf-8"}
-        headers |= {name: value for name, value in self.body(part).items() if name != "text"}
-        return await self._api.call("PUT", f"/{part.target}", headers, part.text.encode(), proof="id")
+        headers |= self.body(part)
+        text = headers.pop("text")
+        return await self._api.call("PUT", f"/{part.target}", headers, text.encode(), proof="id")
+
+    def _fitted(self, part: Part) -> str:
+        """Return the text of a part; one that is too long ends with a link to the page of its delivery."""
+        if utf8_bytes(part.text) <= MAX_BYTES:
+            return part.text
+        link = f" …\n{self.public_url}/#/deliveries/{part.key.partition(':')[0]}"
+        room = MAX_BYTES - utf8_bytes(link)
+        return split(part.text[:room], room, utf8_bytes)[0] + link
+
+
+def _note(sent: "Mapping[str, object]", part: Part) -> str:
+    length = utf8_bytes(part.text)
+    shortened = f" (shortened: {MAX_BYTES:,} of {length:,} bytes)" if length > MAX_BYTES else ""
+    return f"id={sent['id']}{shortened}"
 
 
 def sequence_id(part: Part) -> str:

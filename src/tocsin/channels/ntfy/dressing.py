@@ -5,7 +5,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
-from tocsin.channels.content import QUIET_FROM, USUAL, Content, link_lines
+from tocsin.channels.content import QUIET_FROM, USUAL, Content, MessageAction, link_lines
 from tocsin.channels.dressing import Dressing
 from tocsin.channels.model import COMMONMARK, Part, Shown
 
@@ -30,18 +30,22 @@ class NtfyDressing(Dressing):
             "X-Priority": "" if priority == USUAL else str(priority),
             "X-Tags": TAGS.get(content.type, "") if part.first else "",
             "X-Click": content.click,
-            "X-Actions": buttons(content) if part.last else "",
+            "X-Actions": self._buttons(content) if part.last else "",
         }
         body |= {name: header_text(value) for name, value in found.items() if value}
 
+    def _buttons(self, content: Content) -> str:
+        """Return the buttons as the JSON of a header; empty if there are none."""
+        shown = [self._button(each) for each in content.actions[:MAX_BUTTONS]]
+        # The server would decode what looks like an encoded word (RFC 2047).
+        return json.dumps(shown).replace("=?", "\\u003d?") if shown else ""
 
-def buttons(content: Content) -> str:
-    """Return the buttons as the JSON of a header; empty if there are none."""
-    shown: list[dict[str, Any]] = [
-        {"action": "view", "label": each.label, "url": each.url} for each in content.actions[:MAX_BUTTONS]
-    ]
-    # The server would decode what looks like an encoded word (RFC 2047).
-    return json.dumps(shown).replace("=?", "\\u003d?") if shown else ""
+    def _button(self, action: MessageAction) -> dict[str, Any]:
+        """Return one button; a press of a `call` makes the device call its address, and removes the notification."""
+        if self.is_pressed_by_post(action):
+            called = {"action": "http", "label": action.label, "url": action.url, "method": "POST"}
+            return {**called, "clear": action.once}
+        return {"action": "view", "label": action.label, "url": action.url}
 
 
 def header_text(value: str) -> str:

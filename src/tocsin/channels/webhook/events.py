@@ -26,20 +26,20 @@ class WebhookDressing(Dressing):
             "click": content.click or None,
             "silent": content.quiet,
             "mention": list(content.mention),
-            "actions": [_action(each) for each in content.actions] if part.last else [],
+            "actions": [self._action(each) for each in content.actions] if part.last else [],
         }
 
-
-def _action(action: MessageAction) -> dict[str, Any]:
-    """Return a button; a `call` has an address whose POST presses it, and neither name nor value."""
-    return {
-        "action": action.action,
-        "label": action.label,
-        "url": action.url,
-        "style": action.style or None,
-        "confirm": action.confirm or None,
-        "once": action.once if action.calls else None,
-    }
+    def _action(self, action: MessageAction) -> dict[str, Any]:
+        """Return a button; a `call` has an address whose POST presses it, and neither name nor value."""
+        calls = self.is_pressed_by_post(action)
+        return {
+            "action": "call" if calls else "view",
+            "label": action.label,
+            "url": action.url,
+            "style": action.style or None,
+            "confirm": action.confirm or None,
+            "once": action.once if calls else None,
+        }
 
 
 def layout_of(body: Mapping[str, Any]) -> MessageLayout:
