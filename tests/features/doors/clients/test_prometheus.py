@@ -13,14 +13,13 @@ import pytest
 from tests.features.doors.clients.conftest import present
 from tests.features.doors.conftest import FrontBench
 from tests.ports import free_port
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.delivery.model import Delivery
 
 PROTOCOLS = ("alertmanager", "slack", "discord", "pagerduty", "opsgenie")
 # The Debian build reads its templates there: it gets them in a file system of its own.
 ROOM = 'mount -t tmpfs tmpfs /usr/share && mkdir /usr/share/prometheus && mount --bind "$1" /usr/share/prometheus'
-DEADLINE_S = 90.0  # of a machine under load
 
 
 @contextlib.asynccontextmanager
@@ -40,7 +39,7 @@ async def running(command: Sequence[str | Path], port: int, log: Path) -> AsyncI
 
 def is_ready(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=2) as answer:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
             return answer.status == 200
     except OSError:
         return False
@@ -48,13 +47,15 @@ def is_ready(url: str) -> bool:
 
 def post(url: str, document: object) -> None:
     head = {"Content-Type": "application/json"}
-    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(document).encode(), head), timeout=10) as answer:
+    with urllib.request.urlopen(
+        urllib.request.Request(url, json.dumps(document).encode(), head), timeout=PATIENCE_S
+    ) as answer:
         assert answer.status == 200
 
 
 async def arrived(front: FrontBench, count: int) -> list[Delivery]:
     """Return the deliveries when there are as many."""
-    async with asyncio.timeout(DEADLINE_S):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             present(front)
             if len(found := await front.work()) >= count:

@@ -625,6 +625,8 @@ export interface DoorSetUp {
   token: string;
   url: string;
   base_url: string;
+  services_url: string | null;
+  apprise_url: string | null;
   instructions: DoorInstruction[];
   local_only: boolean;
 }
