@@ -10,7 +10,7 @@ from tests.facts import mentions
 
 KINDS = [
     "assistant_skill", "browser_profiles", "cron_job", "doors", "heartbeats", "profiles", "rotation_policies", "skill",
-    "ssh_hosts", "triggers", "watchers", "workflow",
+    "ssh_hosts", "targets", "triggers", "watchers", "workflow",
 ]  # fmt: skip
 FEATURE = """
 from tocsin.features.contract import Feature, WrittenFile

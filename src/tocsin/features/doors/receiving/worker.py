@@ -139,7 +139,7 @@ class DoorWorker:
                 episode = before.episode + (not before.is_open)
                 if is_end and message.takes_over and before.message:
                     title, text, profile, link = json.loads(before.message)
-                    message = replace(message, title=f"Resolved: {title}", text=text, profile=profile, link=link)  # noqa: PLW2901
+                    message = replace(message, title=f"Resolved: {title}", text=text, profile=profile, link=link)  # noqa: PLW2901  # the rest is about it
                 kept = json.dumps([message.title, message.text, message.profile, message.link])
                 after = DoorProblem(episode, not is_end, at, message.expires_at, "" if is_end else kept)
                 problems[place] = changed[place] = after
