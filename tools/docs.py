@@ -433,7 +433,10 @@ def longest(spec: ChannelSpec) -> str:
 
 def measured(spec: ChannelSpec) -> str:
     """Return what the channel counts."""
-    return next((words for measure, words in MEASURES.items() if measure is spec.measure), spec.measure.__name__)
+    return next(
+        (words for measure, words in MEASURES.items() if measure is spec.measure),
+        spec.measure.__name__.replace("_", " "),
+    )
 
 
 def split_at(spec: ChannelSpec) -> str:

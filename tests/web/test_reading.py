@@ -51,6 +51,7 @@ async def test_health_tells_the_states_of_queue_and_channels_and_nothing_else(ga
             "matrix": "unconfigured",
             "mattermost": "unconfigured",
             "ntfy": "unconfigured",
+            "teams": "unconfigured",
             "webhook": "unconfigured",
             "teamchat": "configured",
         },
