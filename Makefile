@@ -10,7 +10,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 ifndef TOGETHER
 .NOTPARALLEL:
 endif
-.PHONY: help demo test check format lint types imports timing generated words unit tested coverage compiled bench chaos many-hosts bot-proof message-proof mcp-proof heartbeat-proof ops-proof api-proof ui-proof tour versions plugins install-proof house docs site fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports timing generated words unit tested coverage compiled bench chaos many-hosts bot-proof message-proof mcp-proof heartbeat-proof doors-proof ops-proof api-proof ui-proof tour versions plugins install-proof house docs site fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -46,6 +46,9 @@ message-proof: dev-env ## Edit messages by key while their workers are killed, a
 
 heartbeat-proof: dev-env ## Ping 10,000 heartbeats, let them fall silent, kill what watches them; prints figures
 	@$(BIN)/python -m tools.heartbeat_proof $(ARGS)
+
+doors-proof: dev-env ## Kill the gateway while 10,000 requests arrive at a door, and time its answers; prints figures
+	@$(BIN)/python -m tools.doors_proof $(ARGS)
 
 mcp-proof: dev-env ## Connect agents over MCP, in every mode of the official client; measure and fuzz; prints a table
 	@$(BIN)/python -m tests.features.mcp.proof

@@ -54,7 +54,7 @@ class Accepted:
     seconds: float = 0.0
 
 
-class _Connection(asyncio.Protocol):
+class Connection(asyncio.Protocol):
     """One connection that is asked one thing at a time."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ async def queue_all(
 
 
 async def _client(port: int, messages: Iterator[Message], accepted: Accepted, until: Callable[[], bool]) -> None:
-    connection: _Connection | None = None
+    connection: Connection | None = None
     try:
         while not until():
             connection = connection or await _connect(port, until)
@@ -132,10 +132,10 @@ async def _client(port: int, messages: Iterator[Message], accepted: Accepted, un
             connection.transport.abort()
 
 
-async def _connect(port: int, until: Callable[[], bool]) -> _Connection | None:
+async def _connect(port: int, until: Callable[[], bool]) -> Connection | None:
     while not until():
         try:
-            _, made = await asyncio.get_running_loop().create_connection(_Connection, "127.0.0.1", port)
+            _, made = await asyncio.get_running_loop().create_connection(Connection, "127.0.0.1", port)
         except OSError:
             await asyncio.sleep(RETRY_S)
         else:

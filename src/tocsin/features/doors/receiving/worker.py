@@ -23,7 +23,8 @@ log = logging.getLogger(__name__)
 
 LEASE = "doors"
 LOOK_S = 1.0
-BATCH = 100
+BATCH = 25  # more would delay the answers to requests that arrive meanwhile
+BUSY, MAX_PAUSE_S = 10, 0.5
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 MAX_SHOWN = 64 * 1024  # characters of a payload that are kept
 MAX_MESSAGES = 256  # of one request
@@ -57,6 +58,7 @@ class DoorWorker:
     def __init__(self, doors: Doors, holder: str = "") -> None:
         self._doors = doors
         self._context = doors.context
+        self._accepted = 0
         self.lease = Lease(doors.context.database, LEASE, doors.context.clock, holder)
         self._loop = ServiceLoop("the worker of doors", self.step, doors.context.clock)
 
@@ -66,6 +68,7 @@ class DoorWorker:
 
     def wake(self) -> None:
         """Look at once for what was stored."""
+        self._accepted += 1
         self._loop.wake()
 
     async def run(self) -> None:
@@ -78,10 +81,14 @@ class DoorWorker:
 
     async def step(self) -> float:
         """Process what is stored, and return for how many seconds there is no more."""
+        clock = self._context.clock
         if not await self.lease.keep():
             return LOOK_S
         while batch := _bounded(await self._doors.store.waiting(BATCH)):
+            began, accepted = clock.monotonic(), self._accepted
             await self._process(batch)
+            if self._accepted - accepted >= BUSY:  # answers come first: senders have deadlines
+                await clock.sleep(min(clock.monotonic() - began, MAX_PAUSE_S))
             if not await self.lease.keep():
                 return LOOK_S
         await self._end_expired()
