@@ -205,6 +205,7 @@ class ChannelSpec:
     label: str
     product: str
     aliases: tuple[str, ...] = ()
+    schemes: tuple[str, ...] = ()  # of its addresses in Apprise, where these are not its names
     secrets: tuple[Variable[Any], ...] = ()
     options: tuple[Variable[Any], ...] = ()
     receiving: tuple[Variable[Any], ...] = ()  # settings of the inbound side; never `required`

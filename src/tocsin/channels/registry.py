@@ -116,6 +116,11 @@ class Registry:
         word = str(name).strip().lower()
         return self._names.get(word, word)
 
+    def kind_of_scheme(self, scheme: str) -> str:
+        """Return the kind for a kind, an alias, or a scheme of Apprise; return unknown ones unchanged."""
+        kinds = (kind for kind, adapter in self._classes.items() if scheme in adapter.spec.schemes)
+        return next(kinds, self.kind_of(scheme))
+
     def known_kind(self, name: str) -> str:
         """Return the kind for a kind or an alias, configured or not; raise UnknownChannelError for any other name."""
         kind = self.kind_of(name)

@@ -52,6 +52,7 @@ class BotchatAdapter(OutboundAdapter):
         label="Telegram",
         product="Telegram Bot API",
         aliases=("telegram",),
+        schemes=("tgram",),
         secrets=(BOT_TOKEN,),
         options=(API_URL, PARSE_MODE),
         receiving=RECEIVING,

@@ -104,6 +104,7 @@ class EmailAdapter(OutboundAdapter):
         label="E-mail",
         product="SMTP",
         aliases=("mail", "smtp"),
+        schemes=("mailto", "mailtos"),
         secrets=(PASSWORD,),
         options=(HOST, PORT, USER, FROM, TLS, CA_FILE),
         target_format="name@example.org",

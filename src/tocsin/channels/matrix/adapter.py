@@ -40,6 +40,7 @@ class MatrixAdapter(OutboundAdapter):
     spec = ChannelSpec(
         kind="matrix",
         label="Matrix",
+        schemes=("matrixs",),
         product="Matrix client-server API",
         secrets=(TOKEN,),
         options=(URL,),

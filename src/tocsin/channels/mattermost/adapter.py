@@ -25,6 +25,7 @@ class MattermostAdapter(OutboundAdapter):
     spec = ChannelSpec(
         kind="mattermost",
         label="Mattermost",
+        schemes=("mmost", "mmosts"),
         product="Mattermost REST API v4",
         secrets=(TOKEN,),
         options=(URL,),

@@ -29,6 +29,7 @@ class NtfyAdapter(OutboundAdapter):
     spec = ChannelSpec(
         kind="ntfy",
         label="ntfy",
+        schemes=("ntfys",),
         product="ntfy publish API",
         secrets=(TOKEN,),
         options=(URL, PER_MINUTE),

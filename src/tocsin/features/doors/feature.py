@@ -3,6 +3,7 @@
 from tocsin.core.audit.actions import ACTOR, AuditAction, AuditField, AuditSource
 from tocsin.features.contract import Feature, FeatureCommand, LiveTopic, Subsystem, WrittenFile
 from tocsin.features.doors.schema import MIGRATIONS
+from tocsin.terminal.command_table import OPERATION
 
 _DOOR = AuditField("door", "name of the door")
 
@@ -29,7 +30,10 @@ FEATURE = Feature(
     tables={"doors": MIGRATIONS},
     audit_actions=(DOOR_CREATE, DOOR_ROTATE, DOOR_RULE, DOOR_TEST, DOOR_DELETE),
     audit_sources=(DOORS,),
-    commands=(FeatureCommand("doors", "receive what other tools send: add an address, list, remove"),),
+    commands=(
+        FeatureCommand("doors", "receive what other tools send: add an address, list, remove"),
+        FeatureCommand("import", "make profiles and doors of the configuration of another tool", group=OPERATION),
+    ),
     subsystems=(Subsystem("doors", "Doors", 155, "doors", optional=True),),
     live=(LiveTopic("doors", "door"),),
 )

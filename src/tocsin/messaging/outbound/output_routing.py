@@ -1,10 +1,10 @@
 """Route the output of a run to `<channel>:<target>` or to a profile, through the durable queue."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tocsin.channels.contract import NO_CONTENT, PLAIN, Outgoing, SendResult
-from tocsin.core.errors import StoreUnavailableError, TocsinError
+from tocsin.core.errors import ChannelError, StoreUnavailableError, TocsinError, UnknownChannelError
 from tocsin.core.time.timestamps import duration_words
 from tocsin.delivery.model import OPEN, DeliveryStatus
 from tocsin.delivery.store import DeliveryFilter, UnknownDeliveryError
@@ -52,6 +52,22 @@ class OutputRouter:
         kind = self._outbox.kind_of(channel)
         self._profiles().add(name, kind, target)
         return kind
+
+    def find_target(self, channel: str, candidates: Sequence[str]) -> tuple[str, str]:
+        """Return the kind of a channel, and the first of some texts that is a target of it.
+
+        `channel` may be a scheme of Apprise. Raises UnknownChannelError, or ChannelError, which repeats no candidate.
+        """
+        kind = self._outbox.kind_of_scheme(channel)
+        for candidate in [*filter(None, candidates), ""]:
+            try:
+                self._outbox.prepare(kind, candidate, "a text", "")
+            except UnknownChannelError:
+                raise
+            except TocsinError:
+                continue
+            return kind, candidate
+        raise ChannelError("it names no target of this channel", hint="add one to profiles.yaml")
 
     async def queue(
         self,

@@ -4,6 +4,7 @@ import argparse
 
 from tocsin.features.contract import Commands
 from tocsin.features.doors.commands.changing import configure_changes
+from tocsin.features.doors.commands.importing import configure_import
 from tocsin.features.doors.commands.trying import configure_trying
 from tocsin.features.doors.commands.views import configure_views
 from tocsin.terminal.options import add_subcommands
@@ -32,4 +33,4 @@ def configure_doors(parser: argparse.ArgumentParser) -> None:
     configure_trying(commands)
 
 
-COMMANDS: Commands = {"doors": configure_doors}
+COMMANDS: Commands = {"doors": configure_doors, "import": configure_import}

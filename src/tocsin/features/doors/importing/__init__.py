@@ -1,0 +1,1 @@
+"""Profiles and doors made of the configuration of other tools."""

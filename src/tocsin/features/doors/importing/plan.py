@@ -1,0 +1,113 @@
+"""What an import would make, and what it cannot take over."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, unquote
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.reading.yaml_node import Node
+from tocsin.features.doors.model import is_name
+
+FindTarget = Callable[[str, Sequence[str]], tuple[str, str]]
+"""Return the kind of the channel with a name or scheme, and the first text that is a target of it."""
+
+
+class ImportedTarget(NamedTuple):
+    """A target of a profile."""
+
+    profile: str
+    channel: str
+    target: str
+
+
+class ImportedDoor(NamedTuple):
+    """A door that takes what the other tool took."""
+
+    name: str
+    protocol: str
+    profile: str
+
+
+class LeftOut(NamedTuple):
+    """What is not taken over; `what` has no secret."""
+
+    what: str
+    why: str
+
+
+@dataclass(slots=True)
+class ImportPlan:
+    """The profiles and doors of a configuration."""
+
+    find_target: FindTarget
+    fallback: str = ""  # the profile of doors without a target of their own
+    targets: list[ImportedTarget] = field(default_factory=list)
+    doors: list[ImportedDoor] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    def add_target(self, profile: str, channel: str, candidates: Sequence[str], what: str) -> None:
+        """Add the first of `candidates` that is a target of a channel to a profile, or say why there is none."""
+        try:
+            kind, target = self.find_target(channel, candidates)
+        except TocsinError as error:
+            self.left_out.append(LeftOut(what, error.sentence()))
+            return
+        found = ImportedTarget(profile, kind, target)
+        if found not in self.targets:
+            self.targets.append(found)
+
+    def add_address(self, profile: str, address: str, what: str) -> None:
+        """Add the target of an address of Apprise, such as `scheme://token/target`, to a profile."""
+        scheme, separator, rest = address.strip().partition("://")
+        if not separator:
+            self.left_out.append(LeftOut(what, "it is not an address"))
+            return
+        self.add_target(profile, scheme.lower(), list(_candidates(rest)), f"{what}, {scheme}://…")
+
+    def add_door(self, name: str, protocol: str) -> None:
+        """Add a door whose profile has its name; without a target, its messages go to the fallback."""
+        given, name = name, name_of(name)
+        profile = name if any(each.profile == name for each in self.targets) else self.fallback
+        if not is_name(name):
+            self.left_out.append(LeftOut(given, "it has no letters or digits for a name"))
+        elif any(each.name == name for each in self.doors):
+            self.left_out.append(LeftOut(given, f"another door is called {name}"))
+        elif not profile:
+            self.left_out.append(LeftOut(given, "none of its targets can be taken over; name a profile with --profile"))
+        else:
+            self.doors.append(ImportedDoor(name, protocol, profile))
+
+    def leave_out(self, what: str, why: str) -> None:
+        """Note what is not taken over."""
+        self.left_out.append(LeftOut(what, why))
+
+
+def name_of(text: str) -> str:
+    """Return the name of a door and its profile for a name of the other tool."""
+    return re.sub(r"[^a-z0-9_-]+", "-", text.lower()).strip("-_")[:63]
+
+
+def plain(node: Node) -> Any:
+    """Return a value of a YAML file as dictionaries, lists, texts, booleans and `None`."""
+    if node.absent or node.is_null:
+        return None
+    if (members := node.as_members()) is not None:
+        return {name: plain(member) for name, member in members}
+    if (items := node.as_items()) is not None:
+        return [plain(item) for item in items]
+    switch = node.as_boolean()
+    return node.as_text() if switch is None else switch
+
+
+def _candidates(rest: str) -> Iterator[str]:
+    """Yield the parts of an address without its scheme that may be a target, the likeliest first."""
+    path, _, query = rest.partition("?")
+    asked = parse_qs(query)
+    for name in ("to", "channel", "channels"):
+        yield from asked.get(name, ())
+    host, *segments = [unquote(part) for part in path.strip("/").split("/")]
+    yield from reversed(segments)
+    user, at, machine = host.rpartition("@")
+    yield f"{user.partition(':')[0]}@{machine}" if at else host

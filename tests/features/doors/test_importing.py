@@ -1,0 +1,134 @@
+"""`tocsin import`: the configuration of another tool as profiles and doors."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Cli, cli
+
+from tocsin.features.doors.protocols.catalogue import PROTOCOLS
+
+__all__ = ["cli"]
+
+CHANNELS = {
+    "TEAMCHAT_BOT_TOKEN": "xoxb-100000000001-example-example-example",
+    "BOTCHAT_BOT_TOKEN": "123456789:AAexampleEXAMPLE_example-example",
+    "SMTP_HOST": "127.0.0.1",
+    "SMTP_USER": "alerts@example.org",
+    "SMTP_PASS": "made up",
+}
+APPRISE = """\
+# of the house
+night=tgram://987654321:AA-a-secret-token/-100200300
+mailto://user:a-secret-pass@example.org?to=ops@example.org
+hue://192.0.2.1/a-secret-key
+family = night
+"""
+APPRISE_YAML = """\
+version: 1
+urls:
+  - slack://T1JHA2PS/a-secret/token/#ops:
+      - tag: ops, night
+  - url: tgram://987654321:AA-a-secret-token/1001
+"""
+ALERTMANAGER = """\
+route: {receiver: On-Call}
+receivers:
+  - name: On-Call
+    slack_configs: [{channel: '#ops', api_url: 'https://hooks.slack.com/services/a-secret'}]
+    email_configs: [{to: 'ops@example.org, boss@example.org'}]
+    pagerduty_configs: [{service_key: a-secret}]
+  - name: nobody
+"""
+NTFY_SERVER = """\
+base-url: https://ntfy.example.org
+auth-access: ["phil:alerts:rw", "*:up*:write-only", "ben:news:ro"]
+auth-tokens: ["phil:tk_a-secret"]
+"""
+NTFY_CLIENT = "default-host: https://ntfy.example.org\nsubscribe:\n  - {topic: backups, command: notify-send}\n"
+MAILRISE = """\
+configs:
+  nas@mailrise.xyz:
+    urls: ["slack://T1JHA2PS/a-secret/token/#ops"]
+  "*@example.org":
+    urls: ["slack://T1JHA2PS/a-secret/token/#any"]
+smtp: {auth: {basic: {u: a-secret}}}
+"""
+
+
+def run(cli: Cli, tool: str, text: str, *options: str) -> tuple[dict, str]:
+    file = cli.home / "oncall.conf"
+    file.write_text(text)
+    done = cli("import", tool, str(file), *options, "--json", env=CHANNELS)
+    assert "a-secret" not in done.out + done.err
+    return json.loads(done.out), done.err
+
+
+def targets(document: dict) -> dict[str, list[str]]:
+    return {name: [each["target"] for each in entries] for name, entries in document["profiles"].items()}
+
+
+def left_out(document: dict) -> list[str]:
+    return [each["what"] for each in document["left_out"]]
+
+
+def test_targets_of_apprise_become_profiles_by_tag(cli: Cli):
+    found, said = run(cli, "apprise", APPRISE)
+    assert targets(found) == {"oncall": ["-100200300", "ops@example.org"], "night": ["-100200300"]}
+    assert left_out(found)[:2] == ["line 5", "line 4, hue://…"]
+    assert "hue" in said
+    assert targets(run(cli, "apprise", APPRISE_YAML)[0]) == {
+        "oncall": ["#ops", "1001"],
+        "ops": ["#ops"],
+        "night": ["#ops"],
+    }
+
+
+def test_receivers_of_alertmanager_become_doors_with_their_profiles(cli: Cli):
+    found, _ = run(cli, "alertmanager", ALERTMANAGER, "--write")
+    assert targets(found) == {"on-call": ["#ops", "ops@example.org", "boss@example.org"]}
+    assert found["doors"] == [{"name": "on-call", "protocol": "alertmanager", "profile": "on-call"}]
+    assert left_out(found) == ["On-Call: pagerduty_configs 1", "nobody"]
+    [address] = found["addresses"]
+    assert "/in/" in address["url"]
+    assert [each["name"] for each in cli("doors", "list", "--json").json()] == ["on-call"]
+    [profile] = cli("profiles", "--json", env=CHANNELS).json()
+    assert len(profile["entries"]) == 3
+
+    again, _ = run(cli, "alertmanager", ALERTMANAGER, "--write")
+    assert (again["doors"], left_out(again)[-1]) == ([], "on-call")
+    [profile] = cli("profiles", "--json", env=CHANNELS).json()
+    assert len(profile["entries"]) == 3
+
+
+def test_nothing_is_stored_without_write(cli: Cli):
+    run(cli, "alertmanager", ALERTMANAGER)
+    assert cli("doors", "list", "--json").json() == []
+    assert not (cli.data_dir / "profiles.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "doors", "missing"),
+    [
+        ("ntfy", NTFY_SERVER, ["alerts"], ["auth-access of *", "auth-tokens"]),
+        ("ntfy", NTFY_CLIENT, ["backups"], ["subscribe: command"]),
+        ("mailrise", MAILRISE, ["nas"], ["*@example.org", "smtp"]),
+    ],
+)
+def test_what_is_not_taken_over_is_named(cli: Cli, tool: str, text: str, doors: list[str], missing: list[str]):
+    (cli.data_dir).mkdir()
+    (cli.data_dir / "profiles.yaml").write_text("oncall: [{channel: email, target: ops@example.org}]\n")
+    found, _ = run(cli, tool, text, "--profile", "oncall")
+    protocol = {"mailrise": "mail"}.get(tool, tool)
+    assert [each["name"] for each in found["doors"]] == (doors if protocol in PROTOCOLS else [])
+    assert left_out(found)[: len(missing)] == missing
+
+
+@pytest.mark.parametrize(("text", "said"), [("- a", "is not a mapping"), ("a: [", "1:5")])
+def test_a_broken_file_is_refused_with_its_place(cli: Cli, tmp_path: Path, text: str, said: str):
+    file = tmp_path / "broken.yml"
+    file.write_text(text)
+    done = cli("import", "alertmanager", str(file))
+    assert done.code != 0
+    assert said in done.err
+    assert cli("import", "ntfy", str(tmp_path / "none")).code != 0
