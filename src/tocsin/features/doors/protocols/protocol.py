@@ -177,7 +177,11 @@ def link_buttons(found: Iterable[tuple[str, str]]) -> Mapping[str, Any]:
     """Return `actions` for labels with their addresses, as far as messages can have them."""
     good = {url: label for label, url in found if is_link(url) and len(url) <= MAX_URL}
     actions = [
-        {"action": "view", "label": truncate(" ".join(label.split()) or "Open", MAX_LABEL), "url": url}
+        {"action": "view", "label": truncate(_line(label) or "Open", MAX_LABEL), "url": url}
         for url, label in good.items()
     ]
     return {"actions": actions[:MAX_ACTIONS]} if actions else {}
+
+
+def _line(text: str) -> str:
+    return "".join(each for each in " ".join(text.split()) if each.isprintable()).strip()

@@ -1,0 +1,152 @@
+"""What every protocol promises, whatever its senders send."""
+
+import gzip
+import itertools
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from tests.features.doors.conftest import FrontBench
+
+from tocsin.channels.content import read_content
+from tocsin.features.doors.model import Door, DoorAddress, DoorDefinition, DoorRequest
+from tocsin.features.doors.protocols.catalogue import PROTOCOLS
+from tocsin.features.doors.protocols.protocol import BadRequestError, Refusal, RefusalReason, StoredReceipt
+from tocsin.features.doors.rules.rendering import render
+
+Header = tuple[str, str]
+Place = tuple[str, tuple[Header, ...]]
+AUTHORIZED: Mapping[str, Callable[[DoorAddress], Place]] = {
+    "webhook": lambda address: (path_of(address.url, address), ()),
+    "alertmanager": lambda address: ("/api/v2/alerts", (("Authorization", f"Bearer {address.token}"),)),
+    "apprise": lambda address: (path_of(address.url, address), ()),
+    "discord": lambda address: (path_of(address.url, address), ()),
+    "gotify": lambda address: ("/message", (("X-Gotify-Key", address.token),)),
+    "ntfy": lambda address: ("/", (("Authorization", f"Bearer {address.token}"),)),
+    "opsgenie": lambda address: ("/v2/alerts", (("Authorization", f"GenieKey {address.token}"),)),
+    "pagerduty": lambda address: ("/v2/enqueue", ()),
+    "slack": lambda address: (path_of(address.services_url, address), ()),
+}
+MAIN = {
+    "/api/v2/alerts",
+    "/notify",
+    "/message",
+    "/",
+    "/v2/alerts",
+    "/v2/enqueue",
+    "/services/{token:path}",
+}
+# Fields of all protocols, each of which gets each of the values.
+FIELDS = (
+    *("text", "blocks", "attachments", "title", "body", "type", "format", "tag", "attach", "message", "priority"),
+    *("tags", "actions", "click", "extras", "content", "embeds", "components", "flags", "files", "payload", "links"),
+    *("images", "dedup_key", "event_action", "client_url", "alias", "details", "description", "source", "delay"),
+    *("sequence_id", "filename", "markdown", "color", "labels", "annotations", "endsAt"),
+)
+INNER = {name: {name: [None, {"text": 5}, "x"]} for name in FIELDS}
+VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    10**30,
+    1.5,
+    "",
+    "\x00\ud800 <@1> <!x",
+    [],
+    [1, None, "x", []],
+    {},
+    INNER,
+    [INNER],
+)
+
+
+def path_of(url: str, address: DoorAddress) -> str:
+    return url.removeprefix(address.base_url)
+
+
+def documents(token: str) -> list[Any]:
+    base: dict[str, Any] = {"topic": "alerts", "message": "m", "text": "t", "body": "b", "labels": {"alertname": "a"}}
+    event = {"summary": "s", "source": "s", "severity": "info"}
+    base |= {"routing_key": token, "event_action": "trigger", "payload": event}
+    changed = [{**base, name: value} for name, value in itertools.product(FIELDS, VALUES)]
+    changed += [{**base, "payload": {**event, name: value}} for name in ("custom_details", "class") for value in VALUES]
+    return [base, *changed, *([each] for each in changed), "text", 5, None, [], [[]], [None]]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "route"), [(p.name, route.path) for p in PROTOCOLS.values() for route in p.routes]
+)
+def test_no_document_breaks_a_protocol(protocol: str, route: str):
+    spoken, door = PROTOCOLS[protocol], Door(id="1", name="d", definition=DoorDefinition(protocol=protocol))
+    read, statuses = 0, set[int]()
+    for document in documents("a-token"):
+        request = DoorRequest(route=route, body=json.dumps(document).encode(), at=1_700_000_000.0)
+        try:
+            messages = spoken.read(request)
+        except BadRequestError as error:
+            statuses.add(spoken.refused(Refusal(RefusalReason.BAD_REQUEST, str(error), error)).status)
+            continue
+        if messages:
+            answer = spoken.accepted(StoredReceipt(request, 1, messages, "d"))
+            assert answer.status == spoken.accepted_status(request)
+        for message in messages:
+            found = render(door, request, message)
+            read += 1
+            assert found.title or found.text
+            read_content({"title": found.title, "click": found.link, **found.content})
+    assert statuses <= {400, 413, 422}
+    assert read or route not in MAIN
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(
+    ("body", "header"),
+    [
+        (b"\xff\xfe\x00", ("Content-Type", "application/json; charset=utf-16")),
+        (b"\x1f\x8b broken", ("Content-Encoding", "gzip")),
+        (gzip.compress(bytes(64 * 1024 * 1024), mtime=0), ("Content-Encoding", "gzip")),
+        (b"{}", ("Content-Encoding", "br")),
+        (b"--x\r\nbroken", ("Content-Type", "multipart/form-data; boundary=x")),
+        (b"a=1&" * 5_000, ("Content-Type", "application/x-www-form-urlencoded")),
+        (b"[" * 100_000, ("Content-Type", "application/json")),
+    ],
+    ids=["charset", "gzip", "bomb", "br", "multipart", "form", "deep"],
+)
+async def test_no_body_breaks_a_protocol(front: FrontBench, protocol: str, body: bytes, header: Header):
+    path, headers = AUTHORIZED[protocol](await front.add(protocol=protocol))
+
+    answer = await front.post(path, body, *headers, header)
+
+    assert answer.status in {200, 202, 204, 400, 413, 415, 422, 431}
+    await front.work()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_a_token_is_stored_as_its_hash_alone(front: FrontBench, protocol: str):
+    address = await front.add(protocol=protocol)
+    path, headers = AUTHORIZED[protocol](address)
+    document = {
+        "topic": "alerts",
+        "routing_key": address.token,
+        "message": f"m {address.token}",
+        "text": "t",
+        "body": "b",
+    }
+    await front.post(path, document, *headers)
+
+    def everything(connection: sqlite3.Connection) -> str:
+        tables = [
+            row[0]
+            for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'door%'")
+        ]
+        return str([tuple(row) for table in tables for row in connection.execute(f"SELECT * FROM {table}")])
+
+    for _ in range(2):  # before and after the worker
+        assert address.token not in await front.bench.app.stores.database.read(everything)
+        await front.work()
+
+
+def test_every_protocol_is_tested():
+    assert AUTHORIZED.keys() == PROTOCOLS.keys()
