@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 from tests.features.doors.conftest import FrontBench, open_front
 from tests.ports import free_port
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 CACHE = Path(__file__).parents[4] / ".cache" / "door-clients"
 # Of the newest releases that were recorded; none is a dependency of the product.
@@ -95,7 +95,7 @@ def present(front: FrontBench) -> None:
 
 async def run(command: Sequence[str | Path]) -> str:
     """Run a client to its end, and return what it printed; fails if it does."""
-    work = lambda: subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: E731
+    work = lambda: subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)  # noqa: E731
     done = await asyncio.to_thread(work)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
