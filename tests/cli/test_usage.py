@@ -221,7 +221,6 @@ def test_verbose_shows_what_the_program_logs(cli: Cli):
     ("call", "package", "extra"),
     [
         (("demo",), "aiohttp", "demo"),
-        (("demo",), "aiosmtpd", "demo"),
         (("demo",), "trustme", "demo"),
         (("ask", "hello"), "pydantic_ai", "chat"),
         (("voice", "install"), "pywhispercpp", "voice"),

@@ -9,7 +9,6 @@ from tocsin.core.storage.files import refused_by_system
 EXTRAS = {
     "aiohttp": ("demo", "no `tocsin demo`"),
     "trustme": ("demo", "no `tocsin demo`"),
-    "aiosmtpd": ("demo", "no `tocsin demo`"),
     "pydantic_ai": ("chat", "no chat model"),
     "pypdf": ("pdf", "the bot cannot read PDF files"),
     "opentelemetry.sdk": ("otel", "no traces for OpenTelemetry"),
@@ -20,6 +19,7 @@ EXTRAS = {
 # by that channel.
 NEEDED_PACKAGES = {
     "aiohappyeyeballs": "providers cannot be called",
+    "aiosmtpd": "mail cannot be received",
     "argon2": "signing in to the dashboard is impossible",
     "cronsim": "cron jobs cannot run",
     "dotenv": ".env files cannot be read",

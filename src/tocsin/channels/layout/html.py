@@ -20,6 +20,8 @@ _STYLES = {
 _BLOCKS = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "pre", "blockquote", "table", "div"})
 _ROWS = frozenset({"li", "tr"})
 _SKIPPED = frozenset({"head", "style", "script"})
+_VOID = frozenset({"img", "input", "meta", "link", "col", "wbr", "area", "base", "source", "embed", "param", "track"})
+_MAX_OPEN = 100  # elements within each other; inner ones have no format of their own
 
 
 def html_spans(source: str, *, is_page: bool = True) -> list[TextSpan]:
@@ -28,6 +30,16 @@ def html_spans(source: str, *, is_page: bool = True) -> list[TextSpan]:
     reader.feed(source)
     reader.close()
     return reader.spans
+
+
+def html_text(source: str) -> str:
+    """Return the text of a page, with the addresses of links after their texts."""
+    spans = html_spans(source)
+    text = "".join(
+        f"{span.text} ({span.url})" if span.url and span.url not in {following.url, span.text} else span.text
+        for span, following in zip(spans, [*spans[1:], TextSpan("")], strict=True)
+    )
+    return re.sub(r"\s*\n\s*\n\s*", "\n\n", re.sub(r"[^\S\n]+", " ", text)).strip()
 
 
 class _SpanReader(HTMLParser):
@@ -45,6 +57,10 @@ class _SpanReader(HTMLParser):
             self._add("\n")
             return
         self._begin(tag)
+        if tag == "body":
+            self._open = [each for each in self._open if each[0] != "head"]  # which need not be closed
+        if tag in _VOID or len(self._open) >= _MAX_OPEN:
+            return
         is_kept = "white-space:pre-wrap" in (values.get("style") or "")
         self._open.append(("pre-wrap" if is_kept else tag, values.get("href") or "" if tag == "a" else ""))
         if tag in {"ul", "ol"}:

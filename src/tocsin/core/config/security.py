@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from tocsin.core.config.settings import Settings
+from tocsin.core.config.settings import Settings, Values
 from tocsin.core.config.variables import (
     ALLOW_INSECURE_BIND,
     DASHBOARD_PASS,
@@ -157,17 +157,18 @@ def dashboard_tls(settings: Settings) -> tuple[Path, Path] | None:
 
     Raises ConfigError if one of them is missing or unreadable.
     """
-    return _tls_files(settings, "the dashboard", DASHBOARD_TLS_CERT, DASHBOARD_TLS_KEY)
+    return tls_files(settings, "the dashboard", DASHBOARD_TLS_CERT, DASHBOARD_TLS_KEY)
 
 
 def front_door_tls(settings: Settings) -> tuple[Path, Path] | None:
     """Return certificate and key of the front door, like `dashboard_tls`."""
-    return _tls_files(settings, "the front door", FRONT_DOOR_TLS_CERT, FRONT_DOOR_TLS_KEY)
+    return tls_files(settings, "the front door", FRONT_DOOR_TLS_CERT, FRONT_DOOR_TLS_KEY)
 
 
-def _tls_files(
-    settings: Settings, service: str, of_certificate: Variable[Path | None], of_key: Variable[Path | None]
+def tls_files(
+    settings: Values, service: str, of_certificate: Variable[Path | None], of_key: Variable[Path | None]
 ) -> tuple[Path, Path] | None:
+    """Return certificate and key; `None` without them. Raises ConfigError if one is missing or unreadable."""
     certificate, key = settings[of_certificate], settings[of_key]
     if certificate is None and key is None:
         return None

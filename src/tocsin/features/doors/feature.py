@@ -2,6 +2,7 @@
 
 from tocsin.core.audit.actions import ACTOR, AuditAction, AuditField, AuditSource
 from tocsin.features.contract import Feature, FeatureCommand, LiveTopic, Subsystem, WrittenFile
+from tocsin.features.doors.mail.settings import VARIABLES
 from tocsin.features.doors.schema import MIGRATIONS
 from tocsin.terminal.command_table import OPERATION
 
@@ -26,6 +27,7 @@ FEATURE = Feature(
     package=__package__,
     summary="addresses at which other tools report in their own protocols, and messages made of it",
     page="doors.md",
+    variables=VARIABLES,
     files=(DOORS_FILE,),
     tables={"doors": MIGRATIONS},
     audit_actions=(DOOR_CREATE, DOOR_ROTATE, DOOR_RULE, DOOR_TEST, DOOR_DELETE),

@@ -1,7 +1,10 @@
 """The routes of doors at the front door: those of all protocols."""
 
+import asyncio
 from collections.abc import Sequence
 
+from tocsin.features.doors.mail.listener import MailListener
+from tocsin.features.doors.mail.receiver import MailReceiver
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
 from tocsin.features.doors.protocols.protocol import DoorProtocol
 from tocsin.features.doors.receiving.receiver import DoorReceiver
@@ -16,6 +19,18 @@ class DoorsAtTheDoor:
     def __init__(self, doors: Doors) -> None:
         self.worker = DoorWorker(doors)
         self.receiver = DoorReceiver(doors, self.worker)
+        self.mail = MailListener(doors.context, MailReceiver(doors, self.receiver, self.worker))
+
+    async def run(self) -> None:
+        """Take mail and process what is stored, until `stop`."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.mail.run())
+            group.create_task(self.worker.run())
+
+    def stop(self) -> None:
+        """Take and process nothing more."""
+        self.mail.stop()
+        self.worker.stop()
 
 
 def _at_the_door(doors: Doors) -> DoorsAtTheDoor:
@@ -47,4 +62,4 @@ def _handler(receiver: DoorReceiver, path: str, protocols: Sequence[DoorProtocol
     return handle
 
 
-FRONT_DOOR: FrontDoor[Doors] = FrontDoor(routes=front_routes, beside=lambda doors: _at_the_door(doors).worker)
+FRONT_DOOR: FrontDoor[Doors] = FrontDoor(routes=front_routes, beside=_at_the_door)

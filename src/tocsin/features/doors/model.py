@@ -149,6 +149,7 @@ class DoorMessage:
     severity: DoorSeverity | None = None  # None: that of the door
     key: str = ""  # of a problem: later messages edit the first one, and `ok` ends the problem
     link: str = ""
+    profile: str = ""  # that the sender names instead of that of the door
     parse_mode: str = ""
     content: Mapping[str, Any] = field(default_factory=dict)  # further fields of docs/messages.md
     note: str = ""  # for `tocsin doors last`

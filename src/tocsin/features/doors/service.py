@@ -74,6 +74,8 @@ class Doors:
         definition = self._definition(name, fields)
         if secret and definition.secret_name:
             raise InvalidDoorError("give either a secret, or its name in the vault")
+        if (secret or definition.secret_name) and not PROTOCOLS[definition.protocol].routes:
+            raise InvalidDoorError(f"senders of {definition.protocol} prove themselves with the token alone")
         now = self.now()
         door = Door(id=new_id(), name=name, definition=definition, secret=secret, created_at=now, updated_at=now)
         token = PROTOCOLS[definition.protocol].mint()
@@ -136,8 +138,8 @@ class Doors:
             await self.store.prune(self.now())
 
     def _address(self, door: Door, token: str) -> DoorAddress:
-        definition, base = door.definition, self.base_url()
-        protocol = PROTOCOLS[definition.protocol]
+        definition, protocol = door.definition, PROTOCOLS[door.definition.protocol]
+        base = protocol.base_url(self.context.settings) or self.base_url()
         url, further = protocol.url(base, token, door.name), protocol.further_urls(base, token)
         return DoorAddress(door.name, definition.protocol, definition.profile, token, url, base, **further)
 

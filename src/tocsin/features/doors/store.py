@@ -94,22 +94,16 @@ class DoorStore:
 
         A repeated one gets the number of the first.
         """
+        return (await self.take_all([(door, request)], repeat, status))[0]
+
+    async def take_all(self, requests: Sequence[tuple[Door, DoorRequest]], repeat: str, status: int) -> list[int | None]:
+        """Store requests to several doors like `take`: all of them, or none if a door was removed."""
         digest = sha256(repeat.encode()).digest() if repeat else b""
 
-        def work(connection: sqlite3.Connection) -> int | None:
-            alive = "SELECT 1 FROM doors WHERE id = ? AND removed_at IS NULL"
-            if not connection.execute(alive, [door.id]).fetchone():
-                return None
-            if digest:
-                known = "SELECT request FROM door_repeats WHERE door_id = ? AND digest = ?"
-                if row := connection.execute(known, [door.id, digest]).fetchone():
-                    return int(row["request"])
-            number = rows.insert_request(connection, door, request, status)
-            if digest:
-                connection.execute(
-                    "INSERT INTO door_repeats VALUES (?, ?, ?, ?)", [door.id, digest, number, request.at]
-                )
-            return number
+        def work(connection: sqlite3.Connection) -> list[int | None]:
+            if not all(_is_there(connection, door) for door, _ in requests):
+                return [None] * len(requests)
+            return [_take(connection, door, request, digest, status) for door, request in requests]
 
         return await self._database.write(work)
 
@@ -124,12 +118,18 @@ class DoorStore:
 
         await self._database.write(work)
 
-    async def waiting(self, limit: int) -> list[StoredRequest]:
-        """Return the oldest requests that are not processed yet."""
-        sql = "SELECT * FROM door_requests WHERE state = 'stored' ORDER BY id LIMIT ?"
+    async def waiting(self, limit: int, max_bytes: int) -> list[StoredRequest]:
+        """Return the oldest requests that are not processed yet; of bodies at most `max_bytes`, but the first one."""
+        sizes = (
+            "SELECT id, SUM(LENGTH(body)) OVER (ORDER BY id) AS size FROM door_requests WHERE state = 'stored' "
+            "ORDER BY id LIMIT ?"
+        )
+        sql = "SELECT * FROM door_requests WHERE state = 'stored' AND id <= ? ORDER BY id"
 
         def work(connection: sqlite3.Connection) -> list[StoredRequest]:
-            found = connection.execute(sql, [limit]).fetchall()
+            ids = [(row["id"], row["size"]) for row in connection.execute(sizes, [limit])]
+            last = max((each for n, (each, size) in enumerate(ids) if not n or size <= max_bytes), default=0)
+            found = connection.execute(sql, [last]).fetchall()
             doors: dict[str, Door] = {}
             for door_id in {row["door_id"] for row in found}:
                 row = connection.execute("SELECT * FROM doors WHERE id = ?", [door_id]).fetchone()
@@ -217,6 +217,22 @@ class DoorStore:
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return await self._database.read(work)
+
+
+def _is_there(connection: sqlite3.Connection, door: Door) -> bool:
+    sql = "SELECT 1 FROM doors WHERE id = ? AND removed_at IS NULL"
+    return connection.execute(sql, [door.id]).fetchone() is not None
+
+
+def _take(connection: sqlite3.Connection, door: Door, request: DoorRequest, digest: bytes, status: int) -> int:
+    if digest:
+        known = "SELECT request FROM door_repeats WHERE door_id = ? AND digest = ?"
+        if row := connection.execute(known, [door.id, digest]).fetchone():
+            return int(row["request"])
+    number = rows.insert_request(connection, door, request, status)
+    if digest:
+        connection.execute("INSERT INTO door_repeats VALUES (?, ?, ?, ?)", [door.id, digest, number, request.at])
+    return number
 
 
 def _check_free(connection: sqlite3.Connection, name: str) -> None:

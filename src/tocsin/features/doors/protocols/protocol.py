@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple
 
+from tocsin.core.config.settings import Values
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import truncate
 from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest
@@ -110,6 +111,10 @@ class DoorProtocol(ABC):
         """Return the spellings of a token in a request; what has one of them is not stored."""
         return (token,)
 
+    def base_url(self, settings: Values) -> str:
+        """Return the root of the address that senders use; by default empty: that of the front door."""
+        return ""
+
     @abstractmethod
     def url(self, base_url: str, token: str, door: str) -> str:
         """Return the address to paste into a sender."""
@@ -125,6 +130,10 @@ class DoorProtocol(ABC):
     def accepted_status(self, request: DoorRequest) -> int:
         """Return the status of the answer to a request that will be stored."""
         return 200
+
+    def spelled(self, messages: Sequence[DoorMessage]) -> str:
+        """Return what `read` returned as people see it; by default empty: they see the body."""
+        return ""
 
     def accepted(self, receipt: StoredReceipt) -> FrontResponse:
         """Return the answer to a stored request."""

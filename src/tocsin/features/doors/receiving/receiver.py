@@ -64,7 +64,7 @@ class DoorReceiver:
             return protocol.refused(Refusal(reason, "no door has this token" if token else "the token is missing"))
         answer = await self._take(front, door, protocol, token, request)
         if isinstance(answer, Refusal):
-            await self._note(door, request, answer)
+            await self.note(door, request.client, answer)
             return protocol.refused(answer)
         return answer
 
@@ -72,7 +72,7 @@ class DoorReceiver:
         self, front: FrontRequest, door: Door, protocol: DoorProtocol, token: str, request: DoorRequest
     ) -> FrontResponse | Refusal:
         """Check and store a request to a door; the order is from cheap to costly, and parsing comes last."""
-        if refusal := self._refusal(door, request):
+        if refusal := self.refusal(door, request.client):
             return refusal
         if not request.body:
             body = await _body(front, protocol.max_bytes)
@@ -89,7 +89,7 @@ class DoorReceiver:
                 messages = await _read(protocol, request)
             except BadRequestError as error:
                 return Refusal(RefusalReason.BAD_REQUEST, str(error), error)
-        kept = _without_secrets(request, protocol.secrets_in(token))
+        kept = without_secrets(request, protocol.secrets_in(token))
         status = protocol.accepted_status(kept)
         number = await self._doors.store.take(door, kept, repeat_key(request.headers), status)
         if number is None:
@@ -110,9 +110,9 @@ class DoorReceiver:
                 return door, protocol, given
         return None, protocols[0], token
 
-    def _refusal(self, door: Door, request: DoorRequest) -> Refusal | None:
-        """Return why a request is refused before its body is read."""
-        if door.definition.sources and not _is_within(request.client, door.definition.sources):
+    def refusal(self, door: Door, client: str) -> Refusal | None:
+        """Return why a request from an address is refused before its body is read."""
+        if door.definition.sources and not is_within(client, door.definition.sources):
             return Refusal(RefusalReason.WRONG_SOURCE, "this address may not use the door")
         rate = door.definition.rate
         if rate not in self._limiters:
@@ -130,11 +130,11 @@ class DoorReceiver:
             return None
         return Refusal(RefusalReason.WRONG_SIGNATURE, "the signature or secret is missing or wrong")
 
-    async def _note(self, door: Door, request: DoorRequest, refusal: Refusal) -> None:
+    async def note(self, door: Door, client: str, refusal: Refusal) -> None:
         """Show a refusal in `tocsin doors last`; many of them write no more rows."""
         if self._noted.take(door.id):
             outcome = RequestOutcome(state=RequestState.REFUSED, note=refusal.text)
-            await self._doors.store.note_refusal(door, request.client, refusal.status, outcome, self._doors.now())
+            await self._doors.store.note_refusal(door, client, refusal.status, outcome, self._doors.now())
 
 
 async def _read(protocol: DoorProtocol, request: DoorRequest) -> Sequence[DoorMessage]:
@@ -167,7 +167,8 @@ async def _body(front: FrontRequest, limit: int) -> bytes | Refusal:
             return Refusal(RefusalReason.UNSUPPORTED_ENCODING, f"Content-Encoding {other[:40]!r} is not supported")
 
 
-def _is_within(client: str, networks: Sequence[str]) -> bool:
+def is_within(client: str, networks: Sequence[str]) -> bool:
+    """Whether an address is in one of the networks."""
     try:
         address = ip_address(client)
     except ValueError:
@@ -176,7 +177,7 @@ def _is_within(client: str, networks: Sequence[str]) -> bool:
     return any((mapped or address) in ip_network(network) for network in networks)
 
 
-def _without_secrets(request: DoorRequest, secrets: Sequence[str]) -> DoorRequest:
+def without_secrets(request: DoorRequest, secrets: Sequence[str]) -> DoorRequest:
     """Return a request as it is stored: without what proves its sender."""
 
     def without(values: Mapping[str, str]) -> dict[str, str]:

@@ -36,6 +36,7 @@ class _OpenRequest:
 
     stored: StoredRequest
     messages: Sequence[RenderedMessage]
+    spelled: str  # the payload as people see it
     state: RequestState = RequestState.DROPPED
     deliveries: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -84,7 +85,7 @@ class DoorWorker:
         clock = self._context.clock
         if not await self.lease.keep():
             return LOOK_S
-        while batch := _bounded(await self._doors.store.waiting(BATCH)):
+        while batch := await self._doors.store.waiting(BATCH, MAX_BATCH_BYTES):
             began, accepted = clock.monotonic(), self._accepted
             await self._process(batch)
             if self._accepted - accepted >= BUSY:  # answers come first: senders have deadlines
@@ -108,18 +109,21 @@ class DoorWorker:
     def _render(self, stored: StoredRequest) -> _OpenRequest:
         """Return the messages of a request; one that cannot be read must not hold up the others."""
         try:
-            read = PROTOCOLS[stored.door.definition.protocol].read(stored.request)
+            protocol = PROTOCOLS[stored.door.definition.protocol]
+            read = protocol.read(stored.request)
             name, preset = stored.door.name, stored.door.definition.preset
             rendered = [
                 render(stored.door, stored.request, each, self._doors.rules.of(name, preset or each.preset))
                 for each in read[:MAX_MESSAGES]
             ]
+            spelled = protocol.spelled(read) or _spelled(stored.request)
         except Exception as error:  # a bug of ours: the request is sent as it came
             log.exception("a request to a door could not be read", extra={"door": stored.door.name})
             text = truncate(stored.request.body.decode("utf-8", "replace"), 4_000)
             note = f"the request could not be read ({type(error).__name__}); see the log"
             rendered, read = [RenderedMessage(text=text, severity=stored.door.definition.severity, note=note)], ()
-        work = _OpenRequest(stored, rendered)
+            spelled = _spelled(stored.request)
+        work = _OpenRequest(stored, rendered, spelled)
         if len(read) > MAX_MESSAGES:
             work.notes.append(f"only the first {MAX_MESSAGES} of {len(read):,} messages were sent")
         return work
@@ -192,7 +196,7 @@ class DoorWorker:
         if len(work.messages) != 1:
             notes.insert(0, number_of(len(work.messages), "message"))
         redact, secret = self._context.redact, work.stored.door.secret
-        payload = truncate(redact(_spelled(work.stored.request)), MAX_SHOWN)
+        payload = truncate(redact(work.spelled), MAX_SHOWN)
         return RequestOutcome(
             state=work.state,
             payload=payload.replace(secret, MASK) if secret else payload,
@@ -206,16 +210,6 @@ class DoorWorker:
             deliveries=tuple(work.deliveries[:MAX_MESSAGES]),
             note=redact("; ".join(notes[:10])),
         )
-
-
-def _bounded(batch: Sequence[StoredRequest]) -> Sequence[StoredRequest]:
-    """Return the first requests of a batch whose bodies fit into memory together."""
-    size = 0
-    for n, each in enumerate(batch):
-        size += len(each.request.body)
-        if size > MAX_BATCH_BYTES and n:
-            return batch[:n]
-    return batch
 
 
 def _spelled(request: DoorRequest) -> str:

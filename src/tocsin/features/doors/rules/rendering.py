@@ -133,7 +133,7 @@ def _finished(door: Door, message: DoorMessage, profile: str = "") -> RenderedMe
         severity=message.severity or door.definition.severity,
         key=truncate(storable(message.key).strip(), MAX_KEY),
         link=message.link if is_link(message.link) and len(message.link) <= MAX_LINK else "",
-        profile=profile or door.definition.profile,
+        profile=profile or message.profile or door.definition.profile,
         parse_mode=message.parse_mode,
         content=message.content,
         not_before=message.not_before,

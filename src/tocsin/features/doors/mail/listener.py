@@ -1,0 +1,185 @@
+"""The listeners for mail of one process, while its front door is open."""
+
+import asyncio
+import logging
+import socket
+import ssl
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tocsin.core.config.security import is_loopback, tls_files
+from tocsin.core.config.settings import Values
+from tocsin.core.errors import ConfigError
+from tocsin.core.service import DRAIN_S, ServiceLoop
+from tocsin.features.context import FeatureContext
+from tocsin.features.doors.mail.receiver import MailReceiver
+from tocsin.features.doors.mail.settings import (
+    LMTP_IN_SOCKET,
+    SMTP_IN_HOST,
+    SMTP_IN_MAX_MB,
+    SMTP_IN_PORT,
+    SMTP_IN_TLS_CERT,
+    SMTP_IN_TLS_KEY,
+)
+
+if TYPE_CHECKING:
+    from tocsin.features.doors.mail.session import MailConnection
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 60.0  # for a renewed certificate
+MAX_CONNECTIONS, MAX_PER_ADDRESS = 100, 20
+SOCKET_MODE = 0o660
+_MIB = 1024 * 1024
+
+
+class MailListener:
+    """Listens for SMTP and LMTP, if they are on."""
+
+    def __init__(self, context: FeatureContext, receiver: MailReceiver) -> None:
+        self._context = context
+        self._settings = context.settings
+        self._receiver = receiver
+        self._sessions: set[MailConnection] = set()
+        self._servers: dict[str, asyncio.Server] = {}
+        self._tls: ssl.SSLContext | None = None
+        self._certificate = 0.0  # when it was written
+        self._loop = ServiceLoop("mail in", self._step, context.clock)
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where it listens."""
+        return [str(each.sockets[0].getsockname()) for each in self._servers.values()]
+
+    def stop(self) -> None:
+        """Take no more mail."""
+        self._loop.stop()
+
+    async def run(self) -> None:
+        """Listen until `stop`; mail that is being received may still arrive."""
+        if not self._settings[SMTP_IN_PORT] and not self._settings[LMTP_IN_SOCKET]:
+            return
+        try:
+            await self._loop.run()
+        finally:
+            for server in self._servers.values():
+                server.close()
+            if (path := self._settings[LMTP_IN_SOCKET]) is not None and "LMTP" in self._servers:
+                path.unlink(missing_ok=True)
+        await self._drain()
+
+    async def _drain(self) -> None:
+        clock = self._context.clock
+        give_up_at = clock.monotonic() + DRAIN_S
+        while any(each.is_busy for each in self._sessions) and clock.monotonic() < give_up_at:
+            await clock.sleep(0.05)
+        for session in tuple(self._sessions):
+            session.drop()
+
+    async def _step(self) -> float:
+        """Open what is not open yet, and read a renewed certificate; raises ConfigError."""
+        session = import_module(f"{__package__}.session")  # late: its library takes 0.2 s
+        if self._settings[SMTP_IN_PORT]:
+            self._load_certificate()
+            if "SMTP" not in self._servers:
+                await self._open("SMTP", session.MailConnection, _port_socket(self._settings))
+                if warning := bind_warning(self._settings):
+                    log.warning(warning)
+        path = self._settings[LMTP_IN_SOCKET]
+        if path is not None and "LMTP" not in self._servers:
+            await self._open("LMTP", session.LmtpConnection, _unix_socket(path))
+        return LOOK_S
+
+    async def _open(self, name: str, kind: "type[MailConnection]", sock: socket.socket) -> None:
+        def session() -> "MailConnection":
+            return kind(
+                self._receiver,
+                self._sessions,
+                max_bytes=self._settings[SMTP_IN_MAX_MB] * _MIB,
+                tls=None if kind.is_local else self._tls,
+                admits=self._admits,
+                hostname=socket.gethostname(),
+            )
+
+        server: asyncio.Server = await asyncio.get_running_loop().create_server(session, sock=sock)
+        self._servers[name] = server
+        log.info("listening", extra={"service": f"mail, {name}", "address": self.addresses[-1]})
+
+    def _admits(self, client: str) -> bool:
+        """Whether an address may open another connection."""
+        own = sum(each.client.address == client for each in self._sessions)
+        return len(self._sessions) < MAX_CONNECTIONS and own < MAX_PER_ADDRESS
+
+    def _load_certificate(self) -> None:
+        """Read the certificate when it is new; raises ConfigError, and then the old one remains in use."""
+        found = mail_tls(self._settings)
+        if found is None or (at := max(each.stat().st_mtime for each in found)) == self._certificate:
+            return
+        if self._tls is None:
+            self._tls = load_tls(*found)
+        else:
+            load_tls(*found)  # in a context of its own first: half a pair would break the one in use
+            self._tls.load_cert_chain(*found)
+        self._certificate = at
+
+
+def mail_tls(settings: Values) -> tuple[Path, Path] | None:
+    """Return certificate and key for STARTTLS, like `tls_files`."""
+    return tls_files(settings, "mail in", SMTP_IN_TLS_CERT, SMTP_IN_TLS_KEY)
+
+
+def load_tls(certificate: Path, key: Path) -> ssl.SSLContext:
+    """Return a TLS context; raises ConfigError for files that do not fit."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key, lambda: "")
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = getattr(error, "reason", None) or str(error)
+        sentence = f"mail in cannot use the certificate {certificate} with the key {key}: {reason}"
+        raise ConfigError(
+            sentence, hint="both must be PEM files without a passphrase, and the key that of the first certificate"
+        ) from None
+    return context
+
+
+def bind_warning(settings: Values) -> str:
+    """Return a warning about tokens that cross a network in clear text; empty without one."""
+    host = settings[SMTP_IN_HOST]
+    if not settings[SMTP_IN_PORT] or is_loopback(host) or settings[SMTP_IN_TLS_CERT]:
+        return ""
+    tls = f"{SMTP_IN_TLS_CERT.name} and {SMTP_IN_TLS_KEY.name}"
+    return f"mail in listens on {host} without TLS: tokens of doors are sent unencrypted; set {tls}"
+
+
+def _port_socket(settings: Values) -> socket.socket:
+    host, port = settings[SMTP_IN_HOST].strip("[]"), settings[SMTP_IN_PORT]
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except (OSError, UnicodeError) as error:
+        hint = f"correct {SMTP_IN_HOST.name} or {SMTP_IN_PORT.name}; ports below 1024 need a privilege"
+        raise ConfigError(f"mail in cannot listen on {host} port {port}: {error}", hint=hint) from None
+
+
+def _unix_socket(path: Path) -> socket.socket:
+    """Return a socket bound to a path, with its mode set before anything can connect."""
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        if path.is_socket() and not _is_in_use(path):
+            path.unlink()
+        sock.bind(str(path))
+        path.chmod(SOCKET_MODE)
+    except OSError as error:
+        sock.close()
+        hint = f"set {LMTP_IN_SOCKET.name} to a path in a directory that Tocsin can write"
+        raise ConfigError(f"mail in cannot listen on {path}: {error}", hint=hint) from None
+    return sock
+
+
+def _is_in_use(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(str(path))
+        except ConnectionRefusedError:
+            return False
+    return True

@@ -1,0 +1,94 @@
+"""A mail as JSON values, whatever its charsets, encodings and mistakes."""
+
+from collections.abc import Iterator
+from email.errors import HeaderParseError
+from email.header import decode_header
+from email.message import Message
+from email.parser import BytesParser
+from email.policy import compat32
+from typing import Any
+
+from tocsin.channels.layout.html import html_text
+from tocsin.core.text.strings import storable, truncate
+
+MAX_TEXT = 10_000
+MAX_HTML = 128 * 1024
+MAX_PARTS, MAX_NESTED, MAX_LINES = 200, 30, 1_000_000  # a parser needs time for each line and each level
+_MAX_HEADERS, _MAX_HEADER, _MAX_ATTACHMENTS = 40, 500, 50
+_NOISE = ("received", "dkim-", "arc-", "authentication-results", "x-received")
+
+
+def read_mail(raw: bytes) -> dict[str, Any]:
+    """Return subject, from, to, date, message_id, text, attachments, headers; and a note if something is odd."""
+    is_odd = raw.count(b"\n") > MAX_LINES or raw.lower().count(b"boundary") > MAX_NESTED
+    message: Message = BytesParser(policy=compat32).parsebytes(raw, headersonly=is_odd)
+    headers = _headers(message)
+    text, attachments, note = ("", [], "the mail has too many parts to be read") if is_odd else _content(message)
+    return {
+        **{name.replace("-", "_"): headers.get(name, "") for name in ("subject", "from", "to", "date", "message-id")},
+        "text": truncate(storable(text).replace("\r\n", "\n").strip(), MAX_TEXT),
+        "attachments": attachments[:_MAX_ATTACHMENTS],
+        "headers": {name: value for name, value in headers.items() if not name.startswith(_NOISE)},
+        "note": note,
+    }
+
+
+def _headers(message: Message) -> dict[str, str]:
+    """Return the headers by lower-case name; of repeated ones, the first."""
+    found: dict[str, str] = {}
+    for name, value in list(message.raw_items())[:_MAX_HEADERS]:
+        found.setdefault(storable(name.lower()), truncate(_decoded_words(str(value)), _MAX_HEADER))
+    return found
+
+
+def _decoded_words(value: str) -> str:
+    """Return a header on one line, its encoded words decoded; bytes beyond ASCII are UTF-8, else Latin-1."""
+    text = decoded(value.encode("utf-8", "surrogateescape"))
+    try:
+        words = decode_header(text)
+    except (HeaderParseError, ValueError):
+        words = [(text, None)]
+    parts = (
+        word if isinstance(word, str) else decoded(word, charset or "raw-unicode-escape") for word, charset in words
+    )
+    return " ".join(storable("".join(parts)).split())
+
+
+def decoded(raw: bytes, charset: str = "utf-8") -> str:
+    """Return bytes as text, in UTF-8 or Latin-1 if they are not in their charset."""
+    for each in (charset, "utf-8"):
+        try:
+            return raw.decode(each)
+        except (LookupError, ValueError):
+            continue
+    return raw.decode("latin-1")
+
+
+def _content(message: Message) -> tuple[str, list[dict[str, Any]], str]:
+    """Return the text, the attachments, and a note."""
+    texts: dict[str, list[str]] = {"plain": [], "html": []}
+    attachments: list[dict[str, Any]] = []
+    for part in _leaves(message):
+        body = part.get_payload(decode=True)
+        raw = body if isinstance(body, bytes) else b""
+        kind, name = part.get_content_type(), part.get_filename()
+        is_text = kind in {"text/plain", "text/html"} and not name and part.get_content_disposition() != "attachment"
+        if is_text:
+            texts[part.get_content_subtype()].append(decoded(raw, part.get_content_charset("utf-8")))
+        else:
+            attachments.append({"name": _decoded_words(name or kind)[:200], "type": kind[:100], "size": len(raw)})
+    text = "\n\n".join(texts["plain"]).strip() or "\n\n".join(html_text(each[:MAX_HTML]) for each in texts["html"][:5])
+    said = ", ".join(each["name"] for each in attachments[:10])
+    return text, attachments, f"attachments are not forwarded: {said}" if said else ""
+
+
+def _leaves(message: Message) -> Iterator[Message]:
+    """Yield the parts that have no parts, in order; a mail within the mail is one."""
+    waiting, seen = [message], 0
+    while waiting and seen < MAX_PARTS:
+        part, seen = waiting.pop(), seen + 1
+        inner = part.get_payload()
+        if part.get_content_maintype() == "multipart" and isinstance(inner, list):
+            waiting += [each for each in inner[::-1] if isinstance(each, Message)]
+        else:
+            yield part

@@ -1,0 +1,104 @@
+"""Mail, received by SMTP or LMTP."""
+
+import base64
+import json
+import secrets
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from tocsin.core.config.settings import Values
+from tocsin.core.config.variables import FRONT_DOOR_URL
+from tocsin.features.doors.mail.addresses import MailTarget, read_targets
+from tocsin.features.doors.mail.reading import read_mail
+from tocsin.features.doors.mail.settings import LMTP_IN_SOCKET, SMTP_IN_HOST, SMTP_IN_PORT
+from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest
+from tocsin.features.doors.protocols.protocol import DoorProtocol, ProtocolRoute
+from tocsin.features.doors.severity import severity_of
+
+_TOKEN_BYTES = 20
+_ANY_ADDRESS = {"0.0.0.0", "::", ""}  # noqa: S104  # compared, not listened on
+
+
+class MailProtocol(DoorProtocol):
+    """One message per recipient of a mail. It has no routes: the request is the mail, as it came."""
+
+    name: ClassVar[str] = "mail"
+    label: ClassVar[str] = "Mail"
+    routes: ClassVar[Sequence[ProtocolRoute]] = ()
+
+    def mint(self) -> str:
+        """Return 32 lower-case letters and digits: a local part has at most 64, and some senders lose capitals."""
+        return base64.b32encode(secrets.token_bytes(_TOKEN_BYTES)).decode().lower()
+
+    def base_url(self, settings: Values) -> str:
+        """Return the address of the mail server; without a port while mail in is off."""
+        host, port, path = settings[SMTP_IN_HOST].strip("[]"), settings[SMTP_IN_PORT], settings[LMTP_IN_SOCKET]
+        if not port and path:
+            return f"lmtp:unix:{path}"
+        if host in _ANY_ADDRESS:
+            host = urlsplit(settings[FRONT_DOOR_URL]).hostname or socket.gethostname()
+        shown = f"[{host}]" if ":" in host else host
+        return f"smtp://{shown}:{port}" if port else f"smtp://{shown}"
+
+    def url(self, base_url: str, token: str, door: str) -> str:
+        """Return the address of the mail server: clients have fields of their own for user and password."""
+        return base_url
+
+    def read(self, request: DoorRequest) -> Sequence[DoorMessage]:
+        """Return a message for each recipient."""
+        mail = _kept(request.body) or read_mail(request.body)
+        note = str(mail.get("note", ""))
+        return [_message(mail, target, note) for target in read_targets(request.path.get("to", ""))]
+
+    def spelled(self, messages: Sequence[DoorMessage]) -> str:
+        """Return what was read of the mail: its body may be encoded."""
+        return json.dumps(messages[0].payload, ensure_ascii=False)
+
+    def instructions(self, address: DoorAddress) -> Mapping[str, str]:
+        """Return what to enter in mail clients."""
+        server = urlsplit(address.base_url)
+        if server.scheme == "lmtp":
+            return {"Postfix, main.cf": f"mailbox_transport = {address.base_url}"}
+        host, port, to = server.hostname or "", server.port, f"{address.profile or address.name}@tocsin"
+        if port is None:
+            return {"Tocsin": "Mail is not received yet: set SMTP_IN_PORT, such as 2525, and start again."}
+        user, token = address.name, address.token
+        fields = f"server {host}, port {port}, user {user}, password {token}, recipient {to}"
+        return {
+            "any product": f"{fields}\nSTARTTLS, if SMTP_IN_TLS_CERT is set; else no encryption",
+            "products without a login": f"server {host}, port {port}, recipient {to.replace('@', f'+{token}@')}",
+            "msmtp, ~/.msmtprc": (
+                f"account tocsin\nhost {host}\nport {port}\nauth plain\nuser {user}\npassword {token}\n"
+                "from tocsin@localhost\ntls off  # or: tls on, tls_starttls on"
+            ),
+            "Proxmox VE": f"Datacenter, Notifications, Add, SMTP: encryption None or STARTTLS, {fields}",
+            "Sonarr, Radarr": f"Settings, Connect, Email: {fields}",
+            "TrueNAS": f"System, General, Email: outgoing mail server {host}, port {port}, Plain or TLS (STARTTLS), "
+            f"SMTP authentication with user {user} and password {token}; recipient {to}",
+            "swaks": f"swaks --server {host}:{port} --auth PLAIN --auth-user {user} --auth-password {token} --to {to}",
+        }
+
+
+def _kept(body: bytes) -> dict[str, Any]:
+    """Return what was read of a mail that was processed before; empty for a mail."""
+    try:
+        found = json.loads(body) if body.startswith(b"{") else None
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _message(mail: Mapping[str, Any], target: MailTarget, note: str) -> DoorMessage:
+    text, files = str(mail.get("text", "")), mail.get("attachments") or ()
+    names = ", ".join(str(each.get("name", "")) for each in files if isinstance(each, dict))
+    payload = {name: value for name, value in mail.items() if name != "note"}
+    return DoorMessage(
+        payload={**payload, "profile": target.profile, "severity": target.severity},
+        title=str(mail.get("subject", "")),
+        text=f"{text}\n\nAttachments: {names}".strip() if names else text or ("" if mail.get("subject") else "(empty)"),
+        severity=severity_of(target.severity),
+        profile=target.profile,
+        note=note,
+    )
