@@ -21,6 +21,9 @@ _BLOCKS = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "pre",
 _ROWS = frozenset({"li", "tr"})
 _SKIPPED = frozenset({"head", "style", "script"})
 _VOID = frozenset({"img", "input", "meta", "link", "col", "wbr", "area", "base", "source", "embed", "param", "track"})
+_MARK = re.compile(r"<(?:[!?][^<>]*+|(/?[A-Za-z][A-Za-z0-9:-]*+)([^<>]*+))>|<")
+_LINK = re.compile(r"""\bhref\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
+_MAX_ATTRIBUTES = 4_000
 _MAX_OPEN = 100  # elements within each other; inner ones have no format of their own
 
 
@@ -33,13 +36,28 @@ def html_spans(source: str, *, is_page: bool = True) -> list[TextSpan]:
 
 
 def html_text(source: str) -> str:
-    """Return the text of a page, with the addresses of links after their texts."""
-    spans = html_spans(source)
+    """Return the text of a page that a stranger may have written, with the addresses of links after their texts."""
+    spans = html_spans(_well_formed(source))
     text = "".join(
         f"{span.text} ({span.url})" if span.url and span.url not in {following.url, span.text} else span.text
-        for span, following in zip(spans, [*spans[1:], TextSpan("")], strict=True)
+        for span, following in zip(spans, [*spans[1:], TextSpan("")], strict=False)
     )
     return re.sub(r"\s*\n\s*\n\s*", "\n\n", re.sub(r"[^\S\n]+", " ", text)).strip()
+
+
+def _well_formed(source: str) -> str:
+    """Return a page with the tags alone that `html_spans` needs; on others, HTMLParser may take cubic time or fail."""
+    first, *others = source.split("<!--")
+    return _MARK.sub(_tag, first + "".join(each.partition("-->")[2] for each in others))
+
+
+def _tag(found: re.Match[str]) -> str:
+    if found[0] == "<":
+        return "&lt;"
+    name = (found[1] or "").lower()
+    link = _LINK.search(found[2][:_MAX_ATTRIBUTES]) if name == "a" else None
+    address = link[1].strip("'\"").replace('"', "&quot;") if link else ""
+    return f'<a href="{address}">' if address else f"<{name}>" if name else ""
 
 
 class _SpanReader(HTMLParser):

@@ -2,8 +2,11 @@
 
 from collections.abc import AsyncIterator
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.strings import number_of
+from tocsin.features.doors.mail.listener import bind_warning, load_tls, mail_tls
+from tocsin.features.doors.mail.settings import LMTP_IN_SOCKET, SMTP_IN_PORT
+from tocsin.features.doors.protocols.mail import MailProtocol
 from tocsin.features.doors.service import Doors
 from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.terminal.findings import Finding
@@ -22,6 +25,28 @@ async def check_rules(doors: Doors) -> AsyncIterator[Finding]:
         yield Finding("warning", "doors", detail, "correct the rule, or remove it")
 
 
+async def check_mail(doors: Doors) -> AsyncIterator[Finding]:
+    """Check whether mail can be received, and how it is encrypted."""
+    settings = doors.context.settings
+    names = [each.name for each in await doors.all() if each.definition.protocol == MailProtocol.name]
+    if not settings[SMTP_IN_PORT] and not settings[LMTP_IN_SOCKET]:
+        if names:
+            fix = f"set {SMTP_IN_PORT.name} or {LMTP_IN_SOCKET.name}"
+            yield Finding("warning", "doors", f"mail to {', '.join(names[:5])} is not received", fix)
+        return
+    try:
+        if found := mail_tls(settings):
+            load_tls(*found)
+    except ConfigError as error:
+        yield Finding("error", "doors", str(error), error.hint)
+    if warning := bind_warning(settings):
+        problem, _, fix = warning.partition("; ")
+        yield Finding("warning", "doors", problem, fix)
+    if not names:
+        fix = "add one with `tocsin doors add NAME --protocol mail --profile PROFILE`"
+        yield Finding("warning", "doors", "mail is on, but no door takes it", fix)
+
+
 async def check_doors(doors: Doors) -> AsyncIterator[Finding]:
     """Check the profiles of doors, and whether other machines can reach them."""
     found = await doors.all()
@@ -38,4 +63,9 @@ async def check_doors(doors: Doors) -> AsyncIterator[Finding]:
         yield Finding("warning", "doors", "only this machine can reach the doors", fix)
 
 
-CHECKS: Checks[Doors] = (FeatureCheck(check_file, at_start=True), FeatureCheck(check_rules), FeatureCheck(check_doors))
+CHECKS: Checks[Doors] = (
+    FeatureCheck(check_file, at_start=True),
+    FeatureCheck(check_rules),
+    FeatureCheck(check_doors),
+    FeatureCheck(check_mail),
+)

@@ -96,7 +96,9 @@ class DoorStore:
         """
         return (await self.take_all([(door, request)], repeat, status))[0]
 
-    async def take_all(self, requests: Sequence[tuple[Door, DoorRequest]], repeat: str, status: int) -> list[int | None]:
+    async def take_all(
+        self, requests: Sequence[tuple[Door, DoorRequest]], repeat: str, status: int
+    ) -> list[int | None]:
         """Store requests to several doors like `take`: all of them, or none if a door was removed."""
         digest = sha256(repeat.encode()).digest() if repeat else b""
 

@@ -6,7 +6,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import pytest
 from tests.features.doors.conftest import FrontBench, open_front
@@ -55,13 +55,24 @@ class MailBench:
 
         def run() -> bytes:
             with socket.create_connection(("127.0.0.1", self.port), timeout=60) as client:
-                found = client.recv(4096)
+                answers = client.makefile("rb")
+                found = answer(answers)
                 for chunk in chunks:
                     client.sendall(chunk)
-                    found += client.recv(65536)
+                    found += answer(answers)
+                answers.close()
                 return found
 
         return await asyncio.to_thread(run)
+
+
+def answer(lines: BinaryIO) -> bytes:
+    """Read one answer, which may have several lines."""
+    found = line = lines.readline()
+    while line[3:4] == b"-":
+        line = lines.readline()
+        found += line
+    return found
 
 
 @asynccontextmanager

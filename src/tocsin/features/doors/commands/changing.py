@@ -4,7 +4,9 @@ import argparse
 from collections.abc import Mapping
 from textwrap import indent
 from typing import Any
+from urllib.parse import urlsplit
 
+from tocsin.core.config.security import is_loopback
 from tocsin.core.records.as_json import to_json
 from tocsin.features.doors.model import DoorAddress, DoorSeverity
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
@@ -69,30 +71,27 @@ def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     if arguments.secret is not None and not secret:
         arguments.parser.error("the secret is empty")
 
-    async def work(doors: Doors) -> tuple[DoorAddress, bool]:
-        return await doors.add(readable(arguments.name), given, CALLER, secret), doors.is_local_only()
-
-    address, is_local = program.run(work, writes=True)
+    address = program.run(lambda doors: doors.add(readable(arguments.name), given, CALLER, secret), writes=True)
     out.effect_done("the door was added")
-    return show_address(out, address, is_local=is_local)
+    return show_address(out, address)
 
 
 def _rotate(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(doors: Doors) -> tuple[DoorAddress, bool]:
-        return await doors.rotate(readable(arguments.door), CALLER), doors.is_local_only()
-
-    address, is_local = program.run(work, writes=True)
+    address = program.run(lambda doors: doors.rotate(readable(arguments.door), CALLER), writes=True)
     out.effect_done("the address was replaced")
-    return show_address(out, address, is_local=is_local)
+    return show_address(out, address)
 
 
-def show_address(out: Console, address: DoorAddress, *, is_local: bool) -> int:
+def show_address(out: Console, address: DoorAddress) -> int:
     """Print the address of a door, which is shown only now, with what to paste where."""
     if out.as_json:
         out.secret(to_json(address), "url", only_here=True)
         return DONE
-    if is_local:
-        out.note("Only this machine reaches the address: set FRONT_DOOR_HOST, or FRONT_DOOR_URL for a proxy.")
+    server = urlsplit(address.base_url)
+    if is_loopback(server.hostname or ""):
+        is_front = server.scheme.startswith("http")
+        fix = "set FRONT_DOOR_HOST, or FRONT_DOOR_URL for a proxy" if is_front else "set SMTP_IN_HOST"
+        out.note(f"Only this machine reaches the address: {fix}.")
     instructions = PROTOCOLS[address.protocol].instructions(address).items()
     lines = [address.url, *(f"\n{product}:\n{indent(text, '  ')}" for product, text in instructions)]
     # Masking would take the address for that of a webhook, and hide it.

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+IDLE_S = 120.0  # of a command; the whole content of a mail is one
 LOOK_S = 60.0  # for a renewed certificate
 MAX_CONNECTIONS, MAX_PER_ADDRESS = 100, 20
 SOCKET_MODE = 0o660
@@ -37,10 +38,11 @@ _MIB = 1024 * 1024
 class MailListener:
     """Listens for SMTP and LMTP, if they are on."""
 
-    def __init__(self, context: FeatureContext, receiver: MailReceiver) -> None:
+    def __init__(self, context: FeatureContext, receiver: MailReceiver, *, idle_s: float = IDLE_S) -> None:
         self._context = context
         self._settings = context.settings
         self._receiver = receiver
+        self._idle_s = idle_s
         self._sessions: set[MailConnection] = set()
         self._servers: dict[str, asyncio.Server] = {}
         self._tls: ssl.SSLContext | None = None
@@ -100,6 +102,7 @@ class MailListener:
                 tls=None if kind.is_local else self._tls,
                 admits=self._admits,
                 hostname=socket.gethostname(),
+                idle_s=self._idle_s,
             )
 
         server: asyncio.Server = await asyncio.get_running_loop().create_server(session, sock=sock)

@@ -5,25 +5,32 @@ from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message
 from email.parser import BytesParser
-from email.policy import compat32
+from email.policy import Compat32
 from typing import Any
 
 from tocsin.channels.layout.html import html_text
 from tocsin.core.text.strings import storable, truncate
 
 MAX_TEXT = 10_000
-MAX_HTML = 128 * 1024
-MAX_PARTS, MAX_NESTED, MAX_LINES = 200, 30, 1_000_000  # a parser needs time for each line and each level
-_MAX_HEADERS, _MAX_HEADER, _MAX_ATTACHMENTS = 40, 500, 50
+MAX_BODY = 128 * 1024  # of one part
+MAX_PARTS, MAX_MARKS, MAX_LINES = 200, 10_000, 500_000
+MAX_LOOKS = 20_000_000  # the parser looks for each boundary in each line
+_UNREADABLE = "the mail has too many parts or lines to be read"
+_MAX_HEADERS, _MAX_HEADER, _MAX_HEADER_LINES, _MAX_ATTACHMENTS = 40, 500, 50, 50
 _NOISE = ("received", "dkim-", "arc-", "authentication-results", "x-received")
 
 
 def read_mail(raw: bytes) -> dict[str, Any]:
     """Return subject, from, to, date, message_id, text, attachments, headers; and a note if something is odd."""
-    is_odd = raw.count(b"\n") > MAX_LINES or raw.lower().count(b"boundary") > MAX_NESTED
-    message: Message = BytesParser(policy=compat32).parsebytes(raw, headersonly=is_odd)
+    try:
+        message = _parsed(raw)
+    except RecursionError:
+        message = None
+    text, attachments, note = ("", [], _UNREADABLE) if message is None else _content(message)
+    if message is None:
+        message = BytesParser(policy=_ShortHeaders()).parsebytes(raw[:MAX_BODY], headersonly=True)
+        text = str(message.get_payload())[:MAX_TEXT]
     headers = _headers(message)
-    text, attachments, note = ("", [], "the mail has too many parts to be read") if is_odd else _content(message)
     return {
         **{name.replace("-", "_"): headers.get(name, "") for name in ("subject", "from", "to", "date", "message-id")},
         "text": truncate(storable(text).replace("\r\n", "\n").strip(), MAX_TEXT),
@@ -31,6 +38,22 @@ def read_mail(raw: bytes) -> dict[str, Any]:
         "headers": {name: value for name, value in headers.items() if not name.startswith(_NOISE)},
         "note": note,
     }
+
+
+class _ShortHeaders(Compat32):
+    """Cuts headers: reading parameters takes quadratic time."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines[:_MAX_HEADER_LINES])
+        return name[:_MAX_HEADER], value[: 4 * _MAX_HEADER]
+
+
+def _parsed(raw: bytes) -> Message | None:
+    """Return a mail with its parts; `None` if that would take minutes. Raises RecursionError."""
+    lines, boundaries = raw.count(b"\n"), raw.lower().count(b"boundary")
+    if lines > MAX_LINES or boundaries > MAX_PARTS or lines * boundaries > MAX_LOOKS or raw.count(b"\n--") > MAX_MARKS:
+        return None
+    return BytesParser(policy=_ShortHeaders()).parsebytes(raw)
 
 
 def _headers(message: Message) -> dict[str, str]:
@@ -72,12 +95,13 @@ def _content(message: Message) -> tuple[str, list[dict[str, Any]], str]:
         body = part.get_payload(decode=True)
         raw = body if isinstance(body, bytes) else b""
         kind, name = part.get_content_type(), part.get_filename()
+        kind = "text/plain" if kind.startswith("multipart/") else kind  # one without parts
         is_text = kind in {"text/plain", "text/html"} and not name and part.get_content_disposition() != "attachment"
         if is_text:
-            texts[part.get_content_subtype()].append(decoded(raw, part.get_content_charset("utf-8")))
+            texts[kind.partition("/")[2]].append(decoded(raw[:MAX_BODY], part.get_content_charset("utf-8")))
         else:
             attachments.append({"name": _decoded_words(name or kind)[:200], "type": kind[:100], "size": len(raw)})
-    text = "\n\n".join(texts["plain"]).strip() or "\n\n".join(html_text(each[:MAX_HTML]) for each in texts["html"][:5])
+    text = "\n\n".join(texts["plain"]).strip() or "\n\n".join(html_text(each) for each in texts["html"][:5])
     said = ", ".join(each["name"] for each in attachments[:10])
     return text, attachments, f"attachments are not forwarded: {said}" if said else ""
 

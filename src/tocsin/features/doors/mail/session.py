@@ -15,7 +15,6 @@ from tocsin.features.doors.mail.receiver import MailClient, MailReceiver, MailRe
 log = logging.getLogger(__name__)
 logging.getLogger("mail.log").disabled = True  # aiosmtpd writes whole commands there, with the tokens in addresses
 
-IDLE_S = 120.0  # of a command; the whole content of a mail is one
 SESSION_S = 900.0
 MAX_LINE = 1024 * 1024  # RFC 5322 allows 998 characters, and products send HTML as one line
 MAX_FAILED_LOGINS = 3
@@ -56,6 +55,7 @@ class MailConnection(SMTP):
         tls: ssl.SSLContext | None,
         admits: Callable[[str], bool],
         hostname: str,
+        idle_s: float,
     ) -> None:
         self._receiver = receiver
         self._sessions = sessions
@@ -69,7 +69,7 @@ class MailConnection(SMTP):
             hostname=hostname,
             ident="Tocsin",
             tls_context=tls,
-            timeout=IDLE_S,
+            timeout=idle_s,
             auth_require_tls=tls is not None or self.is_local,
             authenticator=lambda *given: AuthResult(success=True, auth_data=given[-1]),  # `_logged_in` decides
             loop=asyncio.get_running_loop(),
@@ -192,8 +192,8 @@ class _Hooks:
             return _TRY_LATER
         except MailRefusedError as error:
             if error.reply.startswith("550 ") and not self._receiver.counts_refusal(session.client.address):
+                await session.push(_TOO_MANY)
                 session.drop()
-                return _TOO_MANY
             return error.reply
         if found.token and session.tls_context and not session.state.ssl:
             return "530 5.7.0 Must issue a STARTTLS command first"
