@@ -10,8 +10,8 @@ class says:
 - `mint()`: makes a token in the shape that clients check.
 - `token_of(request)`: finds the token before the body is read; with `bytes_for_token(request)`, afterwards, too.
 - `secrets_in(token)`: the spellings of a token, which are not stored with a request.
-- `url(base_url, token, door)`, `further_urls(base_url, token)`: the address to paste, in all its forms; `base_url(settings)`:
-  its root, if that is not the front door.
+- `url(base_url, token, door)`, `further_urls(base_url, token)`: the address to paste, in all its forms;
+  `base_url(settings)`: its root, if that is not the front door.
 - `read(request)`: reads a request into messages. The worker calls it; with `checks_first`, it is also called before the
   request is stored, so that the error that it raises becomes the answer.
 - `spelled(messages)`: what people see of a request, if its body is in a form that they cannot read.
