@@ -1,7 +1,7 @@
 """The Python interface: `async with tocsin.open() as t: await t.send(…)`, and its blocking equivalents."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -44,7 +44,7 @@ class Tocsin:
         """Send `message` to `target` on `channel`, a kind or an alias such as `slack`.
 
         `content` are the fields of docs/messages.md: `title`, `priority`, `type`, `click`, `actions`, `mention`,
-        `silent`, `key`, `format`.
+        `silent`, `key`, `thread`, `format`, and `attach`, a list of paths.
         """
         given: dict[str, object] = {"channel": channel, "target": target, "message": message}
         for name, value in given.items():  # callers may pass any type, and a send never raises
@@ -54,19 +54,25 @@ class Tocsin:
         if self.closed:
             return SendResult(False, channel, target, error=_CLOSED)
         mode = _mode(content)
-        return (
-            await self._app.messenger.send(channel, target, message, _CALLER, parse_mode=mode, content=content)
-        ).result
+        try:
+            stored = await self._stored(content)
+        except TocsinError as error:
+            return SendResult(False, self._app.outbox.kind_of(channel), target, error=error.sentence())
+        sending = self._app.messenger.send(channel, target, message, _CALLER, parse_mode=mode, content=stored)
+        return (await sending).result
+
+    async def _stored(self, content: dict[str, Any]) -> Mapping[str, Any]:
+        return await self._app.files().take(content) if content.get("attach") else content
 
     async def notify(self, profile: str, message: str, **content: Any) -> NotifyResult:
         """Send to every target of a profile of `profiles.yaml`, with `content` as in `send`.
 
-        Raises UnknownProfileError, or ClosedError.
+        Raises UnknownProfileError, ClosedError, and ChannelError for a file that cannot be attached.
         """
         if self.closed:
             raise ClosedError(_CLOSED)
-        mode = _mode(content)
-        return await self._app.messenger.notify(profile, message, _CALLER, parse_mode=mode, content=content)
+        mode, stored = _mode(content), await self._stored(content)
+        return await self._app.messenger.notify(profile, message, _CALLER, parse_mode=mode, content=stored)
 
     async def enqueue(
         self,
@@ -86,8 +92,8 @@ class Tocsin:
         message, and DatabaseError if the message was not queued.
         """
         outbox = self._app.outbox
-        mode = _mode(content)
-        new = outbox.prepare(channel, target, message, _CALLER.source, policy, parse_mode=mode, content=content)
+        mode, stored = _mode(content), await self._stored(content)
+        new = outbox.prepare(channel, target, message, _CALLER.source, policy, parse_mode=mode, content=stored)
         key = f"api:{idempotency_key}" if idempotency_key else None
         [delivery] = await outbox.enqueue([new.with_terms(None, None, key)], _CALLER)
         if not delivery.is_same_message(new):

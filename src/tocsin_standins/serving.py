@@ -22,7 +22,8 @@ from tocsin_standins.recorder import RecordedRequest, Recorder
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Clock = Callable[[], float]
 
-MAX_BODY_BYTES = 8 * 2**20
+MAX_BODY_BYTES = 64 * 2**20  # more than every product accepts in one request
+MAX_CONTROL_BYTES = 8 * 2**20
 SHOWN_HEADERS = ("Content-Type", "User-Agent")
 CURRENT_FAULT = web.RequestKey("fault", str)
 
@@ -133,6 +134,8 @@ class HttpStandIn(ABC):
             # JSON only: a foreign web page cannot send it here without a CORS preflight.
             if request.method == "POST" and request.content_type != "application/json":
                 return web.json_response({"error": "send application/json"}, status=415)
+            if (request.content_length or 0) > MAX_CONTROL_BYTES:
+                return web.json_response({"error": "the request is larger than 8 MiB: a file may have 6"}, status=400)
             return await handler(request)
         self.requests += 1
         fault = self.faults.take(self.operation(request))

@@ -12,6 +12,7 @@ from tests.delivery.conftest import RedisServer
 from tests.delivery.store_contract import RULES, SENT, new, retry, two_clocks
 from tests.messaging.inbound.inbox_hall import message
 
+from tocsin.assembly.files import files_in_folder, files_in_redis
 from tocsin.assembly.migration.moves import REDIS, SQLITE, ServicesRunError, open_migration
 from tocsin.assembly.storage import schemas
 from tocsin.assembly.stores import DATABASE_FILE
@@ -141,6 +142,7 @@ async def test_everything_that_waits_goes_on_in_the_other_store(settings: Settin
         "deduplication keys of events": 2,
         "received events": 2,
         "cursors": 1,
+        "files of messages": 0,
         "deliveries": 6,
         "runs": 2,
         "access decisions": 1,
@@ -233,3 +235,23 @@ def test_the_command_moves_and_tells_what_to_set(tmp_path: Path, private_redis: 
     assert counted["status"] == "queued"
     assert '"to": "redis"' in cli("audit", "search", "store.migrate", "--json").out
     assert "Redis" in cli("store", "migrate", "--to", "redis", env={"REDIS_URL": "off"}).err
+
+
+@pytest.mark.parametrize(("source", "target"), [(SQLITE, REDIS), (REDIS, SQLITE)], ids=["to redis", "to sqlite"])
+async def test_the_files_of_messages_move_before_their_deliveries(settings: Settings, source: str, target: str):
+    clock = two_clocks()
+    client = open_redis(settings[REDIS_URL])
+    stores = {SQLITE: files_in_folder(settings, clock), REDIS: files_in_redis(settings, client, clock)}
+
+    async def blocks() -> AsyncIterator[bytes]:
+        yield b"line"
+
+    stored = await stores[source].add(blocks())
+    attach = [{"name": "a.log", "hash": stored.hash, "size": stored.size}]
+    async with opened(settings, source, clock) as side:
+        await side.queue.enqueue_many([replace(new("with a file", "a"), extra={"content": {"attach": attach}})])
+    assert (await migrate(settings, target, clock))["files of messages"] == 1
+    assert (await stores[source].hashes(), await stores[target].hashes()) == (frozenset(), {stored.hash})
+    async with opened(settings, target, clock) as side:
+        assert await side.queue.needed_files(clock.now()) == {stored.hash}
+    await client.aclose()

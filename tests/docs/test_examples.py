@@ -66,7 +66,7 @@ def test_every_curl_call_of_the_gateway_has_a_route():
 
 def method_of(words: list[str]) -> str:
     """Return the method of a call of curl."""
-    return "delete" if "DELETE" in words else "post" if {"-d", "POST"} & set(words) else "get"
+    return "delete" if "DELETE" in words else "post" if {"-d", "-F", "POST"} & set(words) else "get"
 
 
 def methods_of(path: str) -> set[str]:

@@ -64,6 +64,7 @@ def parts_of(
         messenger=app.messenger,
         outbox=app.outbox,
         keys=app.stores.keys,
+        files=app.files,
         limiter=app.stores.limiter,
         inbox=inbox or open_inbox(app, []),
         buttons=open_buttons(app),
@@ -90,8 +91,9 @@ def make_app(
     )
     stores = stores_in(settings, database, lazy_redis(settings), clock)
     monitoring = Monitoring(ChannelWatch(clock), metrics or Metrics())
-    tools = Tools(transport, clock)
-    return assemble(settings, installed, tools=lambda: tools, stores=stores, clock=clock, monitoring=monitoring)
+    tools = Tools(transport, clock, read_file=lambda hash_: app.files().read(hash_))
+    app = assemble(settings, installed, tools=lambda: tools, stores=stores, clock=clock, monitoring=monitoring)
+    return app
 
 
 @pytest.fixture

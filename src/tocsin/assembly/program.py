@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tocsin.core.http.transport import Transport
     from tocsin.core.process.presence import Presence
     from tocsin.core.storage.redis_client import RedisClient
+    from tocsin.delivery.files.intake import FileIntake
     from tocsin.features.context import FeatureContext
     from tocsin.messaging.outbound.channel_watch import ChannelWatch
     from tocsin.messaging.outbound.output_routing import OutputRouter
@@ -58,6 +59,7 @@ class App:
     profiles: Callable[[], "Profiles"]
     outbox: Outbox
     messenger: Messenger
+    files: "Callable[[], FileIntake]"
     stores: Stores
     database: Database
     redis: "Lazy[RedisClient]"
@@ -115,6 +117,7 @@ def assemble(
         profiles=profiles,
         outbox=outbox,
         messenger=Messenger(registry, profiles, audit, outbox, observers=observers),
+        files=cache(lambda: _files(settings, stores, clock)),
         stores=stores,
         database=stores.database,
         redis=stores.redis,
@@ -149,7 +152,9 @@ async def open_app(
         def tools() -> Tools:
             http = transport()
             stack.push_async_callback(http.aclose)
-            return Tools(http, SystemClock(), settings.redact, settings[MAX_PARTS], settings[PUBLIC_URL])
+            parts, address = settings[MAX_PARTS], settings[PUBLIC_URL]
+            clock, redact = SystemClock(), settings.redact
+            return Tools(http, clock, redact, parts, address, read_file=lambda hash_: app.files().read(hash_))
 
         stores = open_stores(settings, installed.features, stack)
         app = assemble(settings, installed, tools=tools, stores=stores, monitoring=monitoring)
@@ -185,6 +190,12 @@ def _profiles(settings: Settings, installed: Installed) -> "Profiles":
     from tocsin.assembly.profiles import read_profiles
 
     return read_profiles(settings, installed)
+
+
+def _files(settings: Settings, stores: Stores, clock: Clock) -> "FileIntake":
+    from tocsin.assembly.files import open_files
+
+    return open_files(settings, stores.redis, clock)
 
 
 def _output(app: App) -> "OutputRouter":

@@ -1,13 +1,14 @@
-"""Track the progress of one send, and convert exceptions to failures."""
+"""One send: checks of its target and text, its progress, and exceptions as failures."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 from tocsin.core.http.departure import Departure
-from tocsin.core.text.strings import safe_str
+from tocsin.core.text.measures import code_points
+from tocsin.core.text.strings import normalise, safe_str
 
-BetweenParts = Callable[[int, int], Awaitable[None]]
+BetweenParts = Callable[["Progress"], Awaitable[None]]
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -20,10 +21,16 @@ class Progress:
     note: str = ""  # of the first part that this attempt sent
     sent: int = 0
     total: int = 0
+    texts: int = 0  # how many of the parts have a text; the others have only files
     attempts: int = 0
     departure: Departure | None = None  # of the current attempt
     ref: Mapping[str, str] = field(default_factory=dict)  # of the message, to change it later
     ignored: Sequence[str] = ()  # fields of the message that the product lacks
+
+    @property
+    def text_sent(self) -> bool:
+        """Whether the whole text was sent, and files of it were not."""
+        return 0 < self.texts <= self.sent < self.total
 
     def cut_off(self) -> ChannelError:
         """Return the error for a send that is being cancelled."""
@@ -54,3 +61,38 @@ def to_failure(error: Exception) -> RemoteError:
     return ChannelError(
         f"unexpected {type(error).__name__}: {safe_str(error)}", hint="this is a bug; see the log for details"
     )
+
+
+def visible(text: str) -> str:
+    """Return `text` with normalised line ends and characters; raise ChannelError if it is blank."""
+    clean = normalise(text)
+    if not clean.strip():
+        raise ChannelError("the message is empty", hint="write at least one visible character")
+    return clean
+
+
+def within_limit(text: str, limit: int | None, measure: Callable[[str], int] = code_points) -> str:
+    """Return `text`, or raise ChannelError when it is longer than `limit`."""
+    if limit is not None and (length := measure(text)) > limit:
+        raise ChannelError(
+            f"the message has {length:,} characters, limit {limit:,}", hint="shorten it, or send it in parts"
+        )
+    return text
+
+
+def as_text(value: object) -> str:
+    """Return `value` if it is text: callers from Python may pass anything."""
+    if not isinstance(value, str):
+        raise ChannelError(f"target and message must be text, not {type(value).__name__}")
+    return value
+
+
+def one_line(target: str) -> str:
+    """Return a target without surrounding blanks; raise ChannelError if it is not one line of visible characters."""
+    # Numbers pasted from a page often contain no-break spaces.
+    stripped = target.replace("\u00a0", " ").replace("\u202f", " ").strip()
+    if not stripped:
+        raise ChannelError("the target is empty", hint="specify the recipient")
+    if len(stripped) > 1000 or not stripped.isprintable():
+        raise ChannelError("the target contains control characters or is too long", hint="write it on one line")
+    return stripped

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any, Literal
 
+from tocsin.channels.attached import MAX_FILES, MessageFile
 from tocsin.core.errors import ChannelError
 from tocsin.core.reading.fields import (
     BooleanType,
@@ -135,6 +136,11 @@ class Content:
     ] = ""
     click: Annotated[str, Written(_WEB_ADDRESS), "The address that the message is about."] = ""
     actions: Annotated[tuple[MessageAction, ...], Written(ListType(ACTION, max_items=5)), "Buttons, at most 5."] = ()
+    attach: Annotated[
+        tuple[MessageFile, ...],
+        Written(ListType(record_type(MessageFile), max_items=MAX_FILES)),
+        "Files, at most 10.",
+    ] = ()
     mention: Annotated[
         tuple[str, ...],
         Written(
@@ -197,12 +203,14 @@ class Content:
         found = {name: getattr(self, name) for name in self.used()}
         if self.actions:
             found["actions"] = [each.as_stored() for each in self.actions]
+        if self.attach:
+            found["attach"] = [each.as_stored() for each in self.attach]
         if self.mention:
             found["mention"] = list(self.mention)
         return found
 
 
-_NOT_SHOWN = frozenset({"key", "thread", "ttl", "if_gone", "unable"})
+_NOT_SHOWN = frozenset({"attach", "key", "thread", "ttl", "if_gone", "unable"})
 CONTENT = record_type(Content, "MessageContent")
 
 
@@ -212,6 +220,7 @@ def make_content(values: Mapping[str, Any]) -> Content | None:
     if not given:
         return None
     given["actions"] = tuple(MessageAction(**each.values) for each in given.get("actions", ()))
+    given["attach"] = tuple(MessageFile(**each.values) for each in given.get("attach", ()))
     given["mention"] = tuple(dict.fromkeys(given.get("mention", ())))
     content = Content(**given)
     return content if content.used() else None

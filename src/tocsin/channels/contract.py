@@ -8,13 +8,14 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
-from tocsin.channels.attempt import BetweenParts, Progress, to_failure
+from tocsin.channels.attempt import BetweenParts, Progress, as_text, one_line, to_failure, visible, within_limit
 from tocsin.channels.model import (
     COMMONMARK,
     NO_CONTENT,
+    NO_REF,
     PLAIN,
     ChannelSpec,
     KeyedMessage,
@@ -30,13 +31,13 @@ from tocsin.channels.model import (
     Tools,
 )
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError, TooManyPartsError
-from tocsin.core.http.departure import watch
+from tocsin.core.http.departure import upload_s, watch
 from tocsin.core.plugins import load_class
-from tocsin.core.text.measures import code_points
-from tocsin.core.text.strings import normalise, safe_str, split
+from tocsin.core.text.strings import safe_str, split
 from tocsin.core.tracing.spans import SpanKind, span
 
 if TYPE_CHECKING:
+    from tocsin.channels.attached import AttachedFile
     from tocsin.channels.content import Content
     from tocsin.channels.dressing import Dressing
     from tocsin.channels.inbound import InboundAdapter
@@ -90,6 +91,7 @@ class OutboundAdapter(ABC):
         self.public_url = tools.public_url
         self.targets = cast("ChannelTargets", tools.targets)  # None unless `spec.targets` says what they are
         self._max_parts = tools.max_parts
+        self._read_file = tools.read_file
         # Imported here, because listing channels needs no redaction, and asyncio costs 40 ms to import.
         from tocsin.core.text.redaction import Redactor
         from tocsin.core.time.shared_timeout import SharedTimeout
@@ -180,6 +182,17 @@ class OutboundAdapter(ABC):
         dialect = self.dialect(parse_mode) or PlainText(self.chunk_at() or self.spec.max_length, self.spec.measure)
         return (literal if parse_mode == PLAIN else render)(visible(text), dialect)
 
+    def share_files(
+        self, texts: "Sequence[Shown]", files: "tuple[AttachedFile, ...]", *, keyed: bool
+    ) -> "Sequence[tuple[Shown, tuple[AttachedFile, ...]]]":
+        """Return the parts of a message with the files of each; a part without a text has only files.
+
+        By default, the last text has all files. A message with a key is edited later: its first part is what `edit`
+        gets. The numbers of texts and files depend on nothing else, so that a retry finds the same parts.
+        """
+        *others, last = texts or [("", ())]
+        return [*((shown, ()) for shown in others), (last, files)]
+
     @final
     async def send(self, target: str, message: str) -> SendResult:
         """Send `message` to `target`; never raises."""
@@ -240,31 +253,43 @@ class OutboundAdapter(ABC):
         """
         return self._prepare(outgoing)[:2]
 
-    def _prepare(self, outgoing: Outgoing) -> "tuple[str, Sequence[Shown], Content | None]":
-        """Return target and parts like `check`, and the content."""
-        target, mode = self.check_target(_one_line(_as_text(outgoing.target))), outgoing.parse_mode
+    def _prepare(self, outgoing: Outgoing) -> "tuple[str, Sequence[Shown], Content | None, tuple[AttachedFile, ...]]":
+        """Return target and parts like `check`, the content, and the files."""
+        target, mode = self.check_target(one_line(as_text(outgoing.target))), outgoing.parse_mode
         if mode and mode not in (known := dict.fromkeys((*self.spec.parse_modes, PLAIN, COMMONMARK))):
             raise ChannelError(f"{self.spec.label} does not support parse mode {mode}", hint=f"use {', '.join(known)}")
         self.check_extra(outgoing.extra)
-        text = _as_text(outgoing.text)
+        text = as_text(outgoing.text)
         content = self.dresser.read(outgoing.content) if outgoing.content else None
+        files = self.dresser.files(content, self._read_file) if content and content.attach else ()
         if content and content.is_plain:
             content = None
         if content:
             content = self.dresser.with_tokens(content, outgoing)
-        if content:
-            parts = self.dresser.parts(text if text.strip() else content.title, mode, content)
-        else:
-            parts = self.parts_of(text, mode)
+        render = partial(self._render, outgoing, content, files)
+        parts, files = self.dresser.fit_keyed(text, files, render) if outgoing.keyed else (render(text), files)
         if len(parts) > self._max_parts:
             raise TooManyPartsError(len(parts), self._max_parts)
+        return target, parts, content, files
+
+    def _render(
+        self, outgoing: Outgoing, content: "Content | None", files: "tuple[AttachedFile, ...]", text: str
+    ) -> "Sequence[Shown]":
+        """Return a text in parts; none for a message that has only files."""
+        if content:
+            names = ", ".join(each.name for each in files)
+            parts = self.dresser.parts(text if text.strip() else content.title or names, outgoing.parse_mode, content)
+        elif files and not text.strip():
+            return ()
+        else:
+            parts = self.parts_of(text, outgoing.parse_mode)
         if outgoing.keyed:
             self._check_keyed([part for part, _ in parts])
-        return target, parts, content
+        return parts
 
     def _check_keyed(self, parts: Sequence[str]) -> None:
         """Raise ChannelError for a message with a key that is longer than an edit may be."""
-        limit, length = self.spec.edit_length, max(map(self.spec.measure, parts))
+        limit, length = self.spec.edit_length, max(map(self.spec.measure, parts), default=0)
         if len(parts) > 1 or (limit is not None and length > limit):
             most = f"{limit or self.chunk_at() or self.spec.max_length:,} characters"
             raise ChannelError(
@@ -278,20 +303,24 @@ class OutboundAdapter(ABC):
             self._note(await self._call_with_retry(lambda: self.withdraw(keyed.ref), progress), progress)
             progress.total = progress.sent = 1
             return
-        target, parts, content = self._prepare(outgoing)
+        target, texts, content, files = self._prepare(outgoing)
         progress.ignored = self.dresser.ignored(content) if content else ()
-        mode, extra, total = outgoing.parse_mode, outgoing.extra, len(parts)
+        parts = [(shown, files) for shown in texts] if not files else self.share_files(texts, files, keyed=bool(keyed))
+        mode, extra, total, last_text = outgoing.parse_mode, outgoing.extra, len(parts), len(texts) - 1
         # If a changed setting splits the text differently, all parts are sent again.
         progress.total, progress.sent = total, outgoing.parts_sent if outgoing.parts_total == total else 0
-        for number, (text, markup) in enumerate(parts[progress.sent :], start=progress.sent):
-            key = f"{outgoing.key}:{number}" if outgoing.key else _fresh_key()
-            first, last = not number, number == total - 1
-            part = Part(target, text, key, mode, markup, extra, first, last, content, keyed, outgoing.thread)
+        progress.texts, progress.ref = len(texts), outgoing.ref if progress.sent else progress.ref
+        for number, ((text, markup), attached) in enumerate(parts[progress.sent :], start=progress.sent):
+            key = f"{outgoing.key or os.urandom(16).hex()}:{number}"
+            first, last, message = not number, number == last_text, progress.ref if number else NO_REF
+            part = Part(
+                target, text, key, mode, markup, extra, first, last, content, keyed, outgoing.thread, attached, message
+            )
             self._note(await self._deliver_with_retry(part, progress), progress)
             progress.sent += 1
             progress.departure = None
             if progress.between_parts and progress.sent < progress.total:
-                await progress.between_parts(progress.sent, progress.total)
+                await progress.between_parts(progress)
 
     def _note(self, sent: str | Sent, progress: Progress) -> None:
         if isinstance(sent, Sent):
@@ -303,24 +332,29 @@ class OutboundAdapter(ABC):
 
     async def _deliver_with_retry(self, part: Part, progress: Progress) -> str | Sent:
         """Deliver one part, or edit its message."""
-        keyed = part.keyed
-        if keyed is None or keyed.operation is not MessageOperation.EDIT:
-            return await self._call_with_retry(lambda: self.deliver(part), progress)
+        keyed, size = part.keyed, sum(each.size for each in part.files)
+        if keyed is None or keyed.operation is not MessageOperation.EDIT or not part.first:
+            return await self._call_with_retry(lambda: self.deliver(part), progress, size)
         progress.ref = keyed.ref  # kept if the edit fails
         try:
-            return await self._call_with_retry(lambda: self.edit(part, keyed.ref), progress)
+            return await self._call_with_retry(lambda: self.edit(part, keyed.ref), progress, size)
         except MessageGoneError as gone:
             if keyed.drop_if_gone:
                 return Sent(f"not sent: {gone}")
-            return await self._call_with_retry(lambda: self.deliver(part), progress)
+            return await self._call_with_retry(lambda: self.deliver(part), progress, size)
 
-    async def _call_with_retry(self, call: Callable[[], Awaitable[str | Sent]], progress: Progress) -> str | Sent:
+    async def _call_with_retry(
+        self, call: Callable[[], Awaitable[str | Sent]], progress: Progress, upload: int = 0
+    ) -> str | Sent:
         """Make one call, with the retries that the channel's policy allows."""
         for tries in range(1, 100):
             progress.attempts += 1
             progress.departure = watch()
             try:
-                with span("call provider", SpanKind.CLIENT, channel=self.spec.kind), self._send_limits.limit():
+                with (
+                    span("call provider", SpanKind.CLIENT, channel=self.spec.kind),
+                    self._send_limits.limit(upload_s(upload)),
+                ):
                     return await call()
             except RemoteError as failure:
                 progress.departure = None
@@ -340,6 +374,7 @@ class OutboundAdapter(ABC):
             failure,
             provider_id="" if failure else progress.note,
             ref=progress.ref,
+            text_sent=progress.text_sent,
         )
 
     def _result(self, outgoing: Outgoing, progress: Progress, failure: RemoteError | None) -> SendResult:
@@ -350,47 +385,11 @@ class OutboundAdapter(ABC):
             several = f" ({progress.total} parts)" if progress.total > 1 else ""
             return SendResult(True, kind, target, message=f"{progress.note}{several}{ignored}")
         text = self._explain(failure)
-        if progress.total > 1:
+        if progress.text_sent:
+            text = f"the text was sent, but not every file: {text}"
+        elif progress.total > 1:
             text = f"sent {progress.sent} of {progress.total} parts: {text}"
         return SendResult(False, kind, target, error=text)
 
     def _explain(self, failure: TocsinError) -> str:
         return self._redact(failure.sentence())
-
-
-def visible(text: str) -> str:
-    """Return `text` with normalised line ends and characters; raise ChannelError if it is blank."""
-    clean = normalise(text)
-    if not clean.strip():
-        raise ChannelError("the message is empty", hint="write at least one visible character")
-    return clean
-
-
-def within_limit(text: str, limit: int | None, measure: Callable[[str], int] = code_points) -> str:
-    """Return `text`, or raise ChannelError when it is longer than `limit`."""
-    if limit is not None and (length := measure(text)) > limit:
-        raise ChannelError(
-            f"the message has {length:,} characters, limit {limit:,}", hint="shorten it, or send it in parts"
-        )
-    return text
-
-
-def _as_text(value: object) -> str:
-    """Return `value` if it is text: callers from Python may pass anything."""
-    if not isinstance(value, str):
-        raise ChannelError(f"target and message must be text, not {type(value).__name__}")
-    return value
-
-
-def _one_line(target: str) -> str:
-    # Numbers pasted from a page often contain no-break spaces.
-    stripped = target.replace("\u00a0", " ").replace("\u202f", " ").strip()
-    if not stripped:
-        raise ChannelError("the target is empty", hint="specify the recipient")
-    if len(stripped) > 1000 or not stripped.isprintable():
-        raise ChannelError("the target contains control characters or is too long", hint="write it on one line")
-    return stripped
-
-
-def _fresh_key() -> str:
-    return os.urandom(16).hex()

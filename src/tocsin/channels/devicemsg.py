@@ -1,14 +1,21 @@
 """devicemsg: macOS Messages, by AppleScript. Source: docs/facts/devicemsg.md."""
 
 import re
+from os import urandom
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part
+from tocsin.channels.model import FileLimits, native
 from tocsin.core.config.settings import platform
 from tocsin.core.config.variables import Variable, choice, text
 from tocsin.core.errors import ChannelError, FailureKind, ProcessError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tocsin.channels.attached import AttachedFile
+    from tocsin.channels.model import Shown
     from tocsin.core.process.starting import Finished
 
 PLATFORM = Variable("DEVICEMSG_PLATFORM", text, "", "Platform to simulate in tests (`darwin`).")
@@ -36,6 +43,11 @@ on run argv
     end timeout
 end run
 """
+# `POSIX file` is a command of the script, not of Messages.
+SEND_FILE = SEND.replace("set theText to item 2 of argv", "set theText to POSIX file (item 2 of argv)")
+# The sandbox of Messages reads files below this folder; elsewhere it reports success and sends nothing.
+STAGED = "Library/Messages/Attachments"
+STAGED_FOR_S = 3_600.0  # Messages reads a file some time after the script has ended
 WORDS = {"account": "account", "participant": "participant"}
 WORDS_BEFORE_11 = {"account": "service", "participant": "buddy"}
 # Prints the number of contacts with the name and, if there is one, its numbers and addresses.
@@ -97,6 +109,8 @@ class DevicemsgAdapter(OutboundAdapter):
         platform="darwin",
         platform_variable=PLATFORM,
         at_most_once=True,
+        abilities={"attach": native("messages of their own, after the text")},
+        files=FileLimits(each=100 * 2**20),
         # A look into Contacts and two forms of the script: the longest that `deliver` takes.
         send_timeout_s=3 * timeout_s + 10,
     )
@@ -115,17 +129,45 @@ class DevicemsgAdapter(OutboundAdapter):
             raise ChannelError("the message contains a NUL character", hint="remove it")
         return super().split_text(text)
 
+    def share_files(
+        self, texts: "Sequence[Shown]", files: "tuple[AttachedFile, ...]", *, keyed: bool
+    ) -> "Sequence[tuple[Shown, tuple[AttachedFile, ...]]]":
+        """Send each file as a message of its own."""
+        return [*((shown, ()) for shown in texts), *((("", ()), (file,)) for file in files)]
+
     async def deliver(self, part: Part) -> str:
-        """Pass one text to Messages, which does not report whether it was delivered."""
+        """Pass a text or a file to Messages, which does not report whether it was delivered."""
+        script, said = (SEND_FILE, await self._stage(part.files[0])) if part.files else (SEND, part.text)
         target = normalise_handle(part.target) or await self._find(part.target)
         service = SERVICE_TYPE[self.config[SERVICE]]
         forms = (WORDS, WORDS_BEFORE_11) if is_modern(self.macos_version()) else (WORDS_BEFORE_11, WORDS)
         for words in forms:
-            done = await self._script(SEND.format(service=service, **words), target, part.text)
+            done = await self._script(script.format(service=service, **words), target, said)
             if _error_code(done) not in NOT_COMPILED:
                 break
         _check(done)
         return "accepted by Messages"
+
+    async def _stage(self, file: "AttachedFile") -> str:
+        """Copy a file to where Messages can read it, and remove copies that were sent; return its path."""
+        import shutil
+
+        folder = Path.home() / STAGED
+        for old in folder.glob("tocsin-*"):
+            if old.stat().st_mtime < self.clock.now() - STAGED_FOR_S:
+                shutil.rmtree(old, ignore_errors=True)
+        place = folder / f"tocsin-{urandom(8).hex()}" / file.name.encode()[:200].decode(errors="ignore")
+        try:
+            place.parent.mkdir(mode=0o700, parents=True)
+            with place.open("wb") as copy:
+                async for block in file.blocks():
+                    copy.write(block)
+        except OSError as error:
+            raise ChannelError(
+                f"the file cannot be copied to {folder}: {error.strerror}",
+                hint="free space, or correct its permissions",
+            ) from None
+        return str(place)
 
     async def probe(self) -> str:
         """Check that the app is running."""

@@ -3,11 +3,13 @@
 Loaded for messages with content only: an adapter names its class as `module:Class`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 from tocsin.channels.action_tokens import LINK_PATH, make_token
+from tocsin.channels.attached import AttachedFile, ReadFile, open_files, text_file
 from tocsin.channels.content import Content, MessageAction, read_content, with_lines
 from tocsin.channels.contract import visible, within_limit
 from tocsin.channels.layout.model import MessageLayout
@@ -31,6 +33,8 @@ from tocsin.core.text.strings import split
 if TYPE_CHECKING:
     from tocsin.channels.contract import OutboundAdapter
 
+REST_IN_FILE = "(the whole text is in message.txt)"
+
 # What happens to the fields that a channel does not declare.
 BASE_ABILITIES: Mapping[str, Ability] = {
     "title": degraded("a line before the text"),
@@ -39,6 +43,7 @@ BASE_ABILITIES: Mapping[str, Ability] = {
     "click": degraded("a line after the text"),
     "actions": degraded("lines after the text"),
     "call": degraded("a link to a page that asks for the press"),
+    "attach": REFUSED,
     "mention": IGNORED,
     "silent": IGNORED,
     "key": degraded("a later message with it is a new one"),
@@ -121,6 +126,32 @@ class Dressing:
             if ability.support is Support.REFUSED:
                 raise ChannelError(f"{label} cannot send a message with {name}", hint=ability.note or f"omit {name}")
         return content
+
+    @final
+    def files(self, content: Content, read: ReadFile | None) -> tuple[AttachedFile, ...]:
+        """Return the files as `deliver` gets them; raise ChannelError if the product does not take them."""
+        return open_files(content.attach, self.adapter.spec.files, self.adapter.spec.label, read)
+
+    @final
+    def fit_keyed(
+        self, text: str, files: tuple[AttachedFile, ...], render: Callable[[str], Sequence[Shown]]
+    ) -> tuple[Sequence[Shown], tuple[AttachedFile, ...]]:
+        """Return the parts of a message with a key, which has one text: a longer one is cut, and the whole is a file.
+
+        Raises what `render` raises, where the product takes no files.
+        """
+        spec, kept = self.adapter.spec, files
+        try:
+            return render(text), kept
+        except ChannelError:
+            limit = min(filter(None, (spec.edit_length, self.adapter.chunk_at(), spec.max_length)), default=0)
+            if not spec.shows("attach") or len(kept) >= spec.files.count or spec.measure(text) <= limit // 2:
+                raise
+        for share in (0.9, 0.7):  # escapes and a title need room as well
+            short = split(text, int(limit * share), spec.measure)[0]
+            with suppress(ChannelError):
+                return render(f"{short}\n\n{REST_IN_FILE}"), (*kept, text_file("message.txt", text))
+        return render(text), kept
 
     @final
     def with_tokens(self, content: Content, outgoing: Outgoing) -> Content:

@@ -1,6 +1,6 @@
 """A message on its way, its outcome, and a channel as data."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from tocsin.core.text.measures import Measure, code_points
 from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
+    from tocsin.channels.attached import AttachedFile
     from tocsin.channels.content import Content
     from tocsin.channels.targets import ChannelTargets
     from tocsin.core.http.transport import Transport
@@ -26,6 +27,7 @@ PLAIN = "plain"
 FORMATS = {"plain": PLAIN, "markdown": COMMONMARK, "native": ""}
 # A message that is only text.
 NO_CONTENT: Mapping[str, Any] = MappingProxyType({})
+NO_REF: Mapping[str, str] = MappingProxyType({})
 
 # Below the data directory: what the names stand for that some channels have as targets.
 TARGETS_FILE = "targets.yaml"
@@ -110,6 +112,7 @@ class Outgoing:
     content: Mapping[str, Any] = field(default_factory=dict)
     keyed: KeyedMessage | None = None  # for a message with a key
     thread: MessageThread | None = None
+    ref: Mapping[str, str] = field(default_factory=dict)  # of the first part, if an earlier attempt sent it
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +128,12 @@ class Part:
     first: bool = True
     last: bool = True
     content: "Content | None" = None  # of the whole message: its title belongs to the first part, buttons to the last
-    keyed: KeyedMessage | None = None  # for a message with a key, which has only one part
+    keyed: KeyedMessage | None = None  # for a message with a key, which has only one part with a text
     thread: MessageThread | None = None
+    files: "tuple[AttachedFile, ...]" = ()  # of this part
+    message: Mapping[str, str] = field(
+        default_factory=dict
+    )  # for a later part: the reference of the first one, as far as it is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +149,7 @@ class Receipt:
     delivery: str = ""  # the ID of its record, if there is one
     provider_id: str = ""  # of the first part; the result's note also says how many parts there are
     ref: Mapping[str, str] = field(default_factory=dict)  # to change the message later, or to reply to it
+    text_sent: bool = False  # the whole text was sent, and a file was not
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +171,15 @@ class RetryPolicy:
         from random import uniform
 
         return float(2 ** (tries - 1)) * uniform(1.0, 1.25)  # noqa: S311  # 1, 2, 4 s and jitter: docs/facts/calls.md
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """How many files a message may have, and how many bytes; 0 is no limit."""
+
+    count: int = 10
+    each: int = 0
+    together: int = 0
 
 
 class Support(StrEnum):
@@ -231,6 +248,7 @@ class ChannelSpec:
     # How the channel shows the fields of a message, by name; what is missing is done by the base class.
     abilities: Mapping[str, Ability] = field(default_factory=dict)
     edit_length: int | None = None  # longest text of a message that may be edited, in units of `measure`
+    files: FileLimits = FileLimits()  # where the ability `attach` is native
     platform: str = ""  # the only platform identifier it runs on
     platform_variable: Variable[str] | None = None  # overrides the detected platform, for tests
     send_timeout_s: float = 60.0  # one attempt at one part, over the whole call
@@ -256,3 +274,4 @@ class Tools:
     max_parts: int = MAX_PARTS.default
     public_url: str = ""  # the address at which people reach the gateway, for signed links
     targets: "ChannelTargets | None" = None  # of a channel whose targets are names
+    read_file: "Callable[[str], AsyncGenerator[bytes]] | None" = None  # opens a stored file by its hash

@@ -4,6 +4,7 @@ Any number of dispatchers may run concurrently, in one process or in many: the s
 """
 
 import asyncio
+import json
 import logging
 import os
 import socket
@@ -13,7 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 from random import random
 
+from tocsin.channels.attempt import Progress
 from tocsin.channels.contract import OutboundAdapter, Outgoing, Receipt, SendResult
+from tocsin.channels.model import NO_REF
 from tocsin.channels.registry import Registry
 from tocsin.core.errors import ChannelError, FailureKind, TocsinError
 from tocsin.core.ids import new_id
@@ -62,6 +65,7 @@ class InFlightDelivery:
     task: asyncio.Task[None] | None = None
     parts_sent: int = 0
     parts_total: int = 0
+    ref: str = ""  # JSON; of the first part, for later ones
     lost: bool = False  # another worker has taken it over; this one must stop
     interrupted: bool = False  # no part is in flight: the delivery can be released
     finishing: bool = False  # the outcome is known, but not recorded yet
@@ -188,8 +192,8 @@ class Dispatcher:
     async def _send(self, sending: InFlightDelivery) -> Receipt:
         delivery = sending.delivery
 
-        async def between_parts(sent: int, total: int) -> None:
-            await self._between_parts(sending, sent, total)
+        async def between_parts(progress: Progress) -> None:
+            await self._between_parts(sending, progress)
 
         outgoing = Outgoing(
             delivery.target,
@@ -200,6 +204,7 @@ class Dispatcher:
             delivery.parts_total,
             delivery.extra,
             delivery.content,
+            ref=json.loads(delivery.ref) if delivery.ref and delivery.parts_sent else NO_REF,
         )
         adapter = self._registry.adapter(delivery.channel)
         if delivery.thread:
@@ -233,9 +238,11 @@ class Dispatcher:
         sending.keyed = await transmit_keyed(delivery, outgoing, last, adapter, transmit)
         return sending.keyed.receipt
 
-    async def _between_parts(self, sending: InFlightDelivery, sent: int, total: int) -> None:
+    async def _between_parts(self, sending: InFlightDelivery, progress: Progress) -> None:
         """Record the progress and wait for the rate; raise if sending must not continue."""
-        sending.parts_sent, sending.parts_total = sent, total
+        sending.parts_sent, sending.parts_total = progress.sent, progress.total
+        # Later parts with files refer to the first one, whose ID an attempt after a crash would not know.
+        sending.ref = json.dumps(dict(progress.ref)) if progress.total > progress.texts else ""
         sending.lost = not await self._record_progress(sending)
         if not sending.lost and not self._loop.stopping:
             wait_s = await self._pace(sending.delivery)
@@ -250,7 +257,9 @@ class Dispatcher:
     async def _record_progress(self, sending: InFlightDelivery) -> bool:
         """Record the progress; return False if another worker has taken the delivery over."""
         try:
-            return await self._store.progress(self.worker, sending.delivery.id, sending.parts_sent, sending.parts_total)
+            return await self._store.progress(
+                self.worker, sending.delivery.id, sending.parts_sent, sending.parts_total, sending.ref
+            )
         except TocsinError as error:
             _report("the progress of a delivery could not be stored", error, logging.WARNING)
             return True  # the part is sent already; the outcome will record it
@@ -296,6 +305,8 @@ class Dispatcher:
                 jitter=random(),  # noqa: S311  # jitter
                 operation=sending.operation,
             )
+            if receipt.text_sent:
+                outcome = replace(outcome, ref=encode_ref(receipt))
         sent, total = receipt.parts_sent, receipt.parts_total
         if not total:  # the attempt ended before the text was split, so the number of its parts is unknown
             sent, total = sending.parts_sent, sending.parts_total

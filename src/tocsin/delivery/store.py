@@ -150,8 +150,8 @@ class DeliveryStore(Protocol):
         """
         ...
 
-    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:
-        """Record how many parts were sent; return False if the lease was lost."""
+    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int, ref: str = "") -> bool:
+        """Record how many parts were sent, and the reference of the first; return False if the lease was lost."""
         ...
 
     async def pace(self, channel: str, target: str, rules: ChannelRules) -> float:
@@ -211,6 +211,10 @@ class DeliveryStore(Protocol):
 
     async def dismiss(self, id: str) -> Delivery:
         """Mark a dead or uncertain delivery as no longer needing a person; raise TransitionError for others."""
+        ...
+
+    async def needed_files(self, since: float) -> frozenset[str]:
+        """Return the hashes of the files of all deliveries that are open, or finished after `since` (Unix time)."""
         ...
 
     async def counts(self) -> dict[DeliveryStatus, int]:

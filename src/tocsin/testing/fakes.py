@@ -10,6 +10,7 @@ from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Tools
 from tocsin.channels.targets import NamedTargets
 from tocsin.core.config.settings import Settings
 from tocsin.core.errors import ConfigError, RemoteError
+from tocsin.core.http.bodies import StreamedBody
 from tocsin.core.http.transport import CALL_TIMEOUT_S, MAX_BODY_BYTES, READ_TIMEOUT_S, HttpResponse, Transport
 from tocsin.core.time.clock import Clock
 
@@ -86,12 +87,13 @@ class ScriptedTransport:
         url: str,
         *,
         headers: Mapping[str, str],
-        body: bytes = b"",
+        body: bytes | StreamedBody = b"",
         timeout_s: float = CALL_TIMEOUT_S,
         read_timeout_s: float = READ_TIMEOUT_S,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> HttpResponse:
-        self.sent.append(SentRequest(method, url, dict(headers), body))
+        content = body if isinstance(body, bytes) else b"".join([block async for block in body.blocks()])
+        self.sent.append(SentRequest(method, url, dict(headers), content))
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if isinstance(step, RemoteError):
             raise step

@@ -69,8 +69,6 @@ async def control(request: web.Request, act: Callable[..., dict[str, Any]]) -> w
     """Call `act` with the request's JSON object as keywords; 400 with the reason if they do not fit."""
     try:
         made = act(**await request.json())
-    except web.HTTPRequestEntityTooLarge:
-        return web.json_response({"error": "the request is larger than 8 MiB: a file may have 6"}, status=400)
     except (ValueError, TypeError) as error:
         return web.json_response({"error": str(error)}, status=400)
     return web.json_response(made, status=201)
@@ -102,28 +100,30 @@ def send_message(bot: BotChat, request: web.Request, args: Arguments) -> dict[st
     """Validate and store a message."""
     text, entities = formatted(args, max_chars=MAX_TEXT, utf16=bot.utf16_limit, strict=bot.strict_entities)
     chat = bot.world.chat(args.get("chat_id"))
-    thread = _thread(chat, args)
-    replied = _replied(bot, chat, args)
+    thread = thread_of(chat, args)
+    original = replied(bot, chat, args)
     keyboard = check_keyboard(args.get("reply_markup"))
     bot.check_pace(chat)
     parts: dict[str, Any] = {"text": text, "entities": entities, "reply_markup": keyboard}
     if thread:
         parts |= {"message_thread_id": thread, "is_topic_message": True}
-    if replied:
-        parts["reply_to_message"] = {k: v for k, v in replied.items() if k != "reply_to_message"}
+    if original:
+        parts["reply_to_message"] = {k: v for k, v in original.items() if k != "reply_to_message"}
     message = bot.world.add_message(chat, ME, bot.clock(), **parts)
-    _record(bot, request, args, message)
+    record(bot, request, args, message)
     return message
 
 
-def _record(bot: BotChat, request: web.Request, args: Arguments, message: Mapping[str, Any], **fields: Any) -> None:
+def record(bot: BotChat, request: web.Request, args: Arguments, message: Mapping[str, Any], **fields: Any) -> None:
+    """Record a call with the message that it made or changed."""
     thread = str(message.get("message_thread_id", ""))
     fields.setdefault("text", message.get("text", ""))
     fields.setdefault("id", str(message["message_id"]))
     bot.record(request, str(message["chat"]["id"]), account=BOT_USERNAME, thread=thread, body=dict(args), **fields)
 
 
-def _thread(chat: Chat, args: Arguments) -> int:
+def thread_of(chat: Chat, args: Arguments) -> int:
+    """Return the forum topic of a call; 0 if it names none."""
     thread = integer(args.get("message_thread_id"))
     if thread is None or thread == 0:
         return 0
@@ -133,7 +133,8 @@ def _thread(chat: Chat, args: Arguments) -> int:
     return thread
 
 
-def _replied(bot: BotChat, chat: Chat, args: Arguments) -> dict[str, Any] | None:
+def replied(bot: BotChat, chat: Chat, args: Arguments) -> dict[str, Any] | None:
+    """Return the message that a call replies to."""
     wanted = decoded(args.get("reply_parameters"), "reply parameters") or {}
     if "reply_to_message_id" in args:
         wanted = {"message_id": args["reply_to_message_id"], **args}
@@ -171,7 +172,7 @@ def edit_message_text(bot: BotChat, request: web.Request, args: Arguments) -> di
     message.pop("reply_markup", None)
     if keyboard:
         message["reply_markup"] = keyboard
-    _record(bot, request, args, message, kind="edit")
+    record(bot, request, args, message, kind="edit")
     return message
 
 
@@ -188,14 +189,14 @@ def delete_message(bot: BotChat, request: web.Request, args: Arguments) -> bool:
     if message["from"]["id"] != ME["id"] or bot.clock() - message["date"] > DELETABLE_S:
         raise refuse("Bad Request: message can't be deleted")
     del bot.world.messages[message["chat"]["id"], message["message_id"]]
-    _record(bot, request, args, message, kind="deletion", text="")
+    record(bot, request, args, message, kind="deletion", text="")
     return True
 
 
 def send_chat_action(bot: BotChat, request: web.Request, args: Arguments) -> bool:
     """Show a chat action for five seconds."""
     chat = bot.world.chat(args.get("chat_id"))
-    _thread(chat, args)
+    thread_of(chat, args)
     if args.get("action") not in ACTIONS:
         raise refuse("Bad Request: wrong parameter action in request")
     bot.record(
@@ -215,7 +216,7 @@ def set_message_reaction(bot: BotChat, request: web.Request, args: Arguments) ->
     if emoji and emoji not in REACTIONS:
         raise refuse("Bad Request: REACTION_INVALID")
     bot.world.reactions[message["chat"]["id"], message["message_id"]] = emoji
-    _record(bot, request, args, message, kind="reaction", text=emoji)
+    record(bot, request, args, message, kind="reaction", text=emoji)
     return True
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tocsin_standins.botchat import methods
+from tocsin_standins.botchat import methods, uploads
 from tocsin_standins.botchat.files import FOLDERS, build_fields, choose_kind, file_label
 from tocsin_standins.botchat.updates import Updates
 from tocsin_standins.botchat.world import CHATS, ME, Chat, World, refusal, refuse, too_many_requests
@@ -223,6 +223,9 @@ METHODS: dict[str, Method] = {
         **ME, "can_join_groups": True, "can_read_all_group_messages": False, "supports_inline_queries": False,
     },
     "sendmessage": methods.send_message,
+    "sendphoto": uploads.send_photo,
+    "senddocument": uploads.send_document,
+    "sendmediagroup": uploads.send_media_group,
     "editmessagetext": methods.edit_message_text,
     "deletemessage": methods.delete_message,
     "editmessagereplymarkup": methods.edit_message_reply_markup,

@@ -74,7 +74,7 @@ def refuse(description: str, **parameters: Any) -> RefusalError:
 
 def refusal(description: str, code: int = 0, **parameters: Any) -> web.Response:
     codes = {"Bad Request": 400, "Unauthorized": 401, "Forbidden": 403, "Not Found": 404, "Conflict": 409}
-    codes |= {"Too Many Requests": 429, "Internal Server Error": 500}
+    codes |= {"Request Entity Too Large": 413, "Too Many Requests": 429, "Internal Server Error": 500}
     code = code or codes.get(description.partition(":")[0], 400)
     body: dict[str, Any] = {"ok": False, "error_code": code, "description": description}
     if parameters:

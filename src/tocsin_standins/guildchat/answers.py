@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
@@ -12,6 +13,7 @@ from tocsin_standins.serving import RefusalError, parse_json, whole_seconds
 
 MAX_CONTENT = 2000
 MAX_NONCE = 25
+MAX_FILES, MAX_FILE_BYTES, MAX_REQUEST_BYTES = 10, 10 * 2**20, 25 * 2**20
 SNOWFLAKE = re.compile(r"\d{17,20}")
 
 MEANINGS = {
@@ -23,6 +25,7 @@ MEANINGS = {
     10062: (404, "Unknown interaction"),
     20016: (429, "This action cannot be performed due to slowmode rate limit"),
     20028: (429, "The write action you are performing on the channel has hit the write rate limit"),
+    40005: (413, "Request entity too large"),
     40333: (403, "internal network error"),
     40058: (400, "Cannot message this thread until after the post author has sent an initial message"),
     40094: (403, "This interaction has reached the maximum number of follow up messages"),
@@ -34,6 +37,7 @@ MEANINGS = {
     50013: (403, "Missing Permissions"),
     50027: (401, "Invalid Webhook Token"),
     50035: (400, "Invalid Form Body"),
+    50046: (400, "Invalid file uploaded"),
     50083: (400, "Thread is archived"),
     50109: (400, "The request body contains invalid JSON."),
     200000: (400, "Message was blocked by automatic moderation"),
@@ -51,7 +55,40 @@ async def read_json_object(request: web.Request) -> dict[str, Any]:
     return body
 
 
-def checked_content(args: Mapping[str, Any]) -> str:
+@dataclass(frozen=True, slots=True)
+class UploadedAttachment:
+    """A file of a request."""
+
+    name: str
+    type: str
+    data: bytes
+
+
+async def read_message(request: web.Request) -> tuple[dict[str, Any], list[UploadedAttachment]]:
+    """Return the fields of a message and its files, which come as multipart; refuse what does not fit together."""
+    if request.content_type != "multipart/form-data":
+        return await read_json_object(request), []
+    form = await request.post()
+    try:
+        args = parse_json(str(form.get("payload_json", "")).encode())
+    except ValueError:
+        raise refuse(50109) from None
+    given = {name: each for name, each in form.items() if isinstance(each, web.FileField)}
+    listed = args.get("attachments") or []
+    if {name for name in form if name != "payload_json"} != set(given):
+        raise refuse(50035)
+    if {f"files[{each.get('id')}]" for each in listed} != set(given) or len(given) > MAX_FILES:
+        raise invalid("attachments", "ATTACHMENT_NOT_FOUND", "The attachments do not match the files.")
+    files = [UploadedAttachment(each.filename, each.content_type, each.file.read()) for each in given.values()]
+    sizes = [len(file.data) for file in files]
+    if max(sizes) > MAX_FILE_BYTES or sum(sizes) > MAX_REQUEST_BYTES:
+        raise refuse(40005)
+    if not min(sizes):
+        raise refuse(50046)
+    return args, files
+
+
+def checked_content(args: Mapping[str, Any], files: Sequence[UploadedAttachment] = ()) -> str:
     """Check a message's fields and return its content."""
     content, nonce, flags = args.get("content") or "", args.get("nonce"), args.get("flags") or 0
     if not isinstance(content, str):
@@ -65,7 +102,7 @@ def checked_content(args: Mapping[str, Any]) -> str:
     allowed = args.get("allowed_mentions") or {}
     if not isinstance(allowed, dict) or not set(allowed.get("parse", [])) <= {"everyone", "users", "roles"}:
         raise invalid("allowed_mentions", "BASE_TYPE_CHOICES", "Value must be one of ('everyone', 'users', 'roles').")
-    if not content.strip() and not args.get("embeds") and not args.get("components"):
+    if not content.strip() and not args.get("embeds") and not args.get("components") and not files:
         raise refuse(50006)
     return content
 

@@ -14,9 +14,11 @@ from aiohttp import web
 from tocsin_standins.faults import Fault
 from tocsin_standins.guildchat.answers import (
     SNOWFLAKE,
+    UploadedAttachment,
     checked_content,
     invalid,
     read_json_object,
+    read_message,
     refusal,
     refuse,
     shown,
@@ -96,6 +98,7 @@ class GuildChat(HttpStandIn):
         self.users = dict(USERS)
         self.paced = paced
         self.commands: list[dict[str, Any]] = []
+        self.files: dict[str, bytes] = {}  # contents by the ID of their attachment
         self._messages: dict[str, dict[str, dict[str, Any]]] = {}
         self._nonces: dict[tuple[str, str], tuple[float, dict[str, Any]]] = {}
         self._interactions: dict[str, Interaction] = {}
@@ -182,15 +185,24 @@ class GuildChat(HttpStandIn):
 
     async def _post(self, request: web.Request) -> web.Response:
         self._check_bot(request)
-        args = await read_json_object(request)
+        args, files = await read_message(request)
         channel = self._channel(request)
-        content = checked_content(args)
+        content = checked_content(args, files)
         if earlier := self._same_nonce(channel.id, args):
             self.record(request, channel.id, content, id=earlier["id"], account="tocsin", kind="duplicate", body=args)
             return web.json_response(earlier)
         pace = self._pace(channel.id)
-        message = self._accept(request, channel.id, content, args)
+        message = self._accept(request, channel.id, content, args, attachments=self._attach(files))
         return web.json_response(message, headers=pace)
+
+    def _attach(self, files: list[UploadedAttachment]) -> list[dict[str, Any]]:
+        """Keep the files of a message and return its attachments."""
+        found = []
+        for file in files:
+            file_id = self.snowflake()
+            self.files[file_id] = file.data
+            found.append({"id": file_id, "filename": file.name, "size": len(file.data), "content_type": file.type})
+        return found
 
     def _accept(
         self, request: web.Request, channel_id: str, content: str, args: Mapping[str, Any], **extra: Any
@@ -226,8 +238,10 @@ class GuildChat(HttpStandIn):
 
     async def _edit(self, request: web.Request) -> web.Response:
         self._check_bot(request)
-        message, args = self._own_message(request), await read_json_object(request)
-        content = checked_content(args)
+        message, (args, files) = self._own_message(request), await read_message(request)
+        content = checked_content(args, files)
+        if "attachments" in args:  # those that are not listed are removed
+            message["attachments"] = self._attach(files)
         message |= {"content": content, "edited_timestamp": datetime.fromtimestamp(self.clock(), UTC).isoformat()}
         message |= {name: args[name] for name in ("embeds", "components") if name in args}
         channel_id = message["channel_id"]

@@ -15,13 +15,18 @@ from tocsin_standins.faults import Fault
 from tocsin_standins.pacing import Bucket
 from tocsin_standins.recorder import Recorder
 from tocsin_standins.serving import HttpStandIn, RefusalError, parse_json, whole_seconds
+from tocsin_standins.teamchat.uploads import Uploads
 
 TOKEN = "xoxb-100000000001-100000000002-StandInStandInStandIn00"  # noqa: S105  # opens nothing else
 SIGNING_SECRET = "57a4d1357a4d1357a4d1357a4d135700"  # noqa: S105  # opens nothing else
 TEAM_ID, APP_ID, BOT_ID, BOT_USER_ID, BOT_NAME = "T0STANDIN", "A0STANDIN", "B0STANDIN", "U0STANDIN", "tocsin"
-SCOPES = frozenset({"chat:write", "chat:write.public", "reactions:write", "im:history", "app_mentions:read"})
+SCOPES = frozenset(
+    {"chat:write", "chat:write.public", "files:write", "reactions:write", "im:history", "app_mentions:read"}
+)
 NEEDED_SCOPE = {
     "chat.postMessage": "chat:write",
+    "files.getUploadURLExternal": "files:write",
+    "files.completeUploadExternal": "files:write",
     "reactions.add": "reactions:write",
     "assistant.threads.setStatus": "chat:write",
 }
@@ -81,9 +86,15 @@ class TeamChat(HttpStandIn):
         self.paced = paced
         self._pace = Bucket(1.0)
         self._last_ts = 0
-        self._posted: dict[tuple[str, str], dict[str, Any]] = {}
+        self.posted: dict[tuple[str, str], dict[str, Any]] = {}
+        self._uploads = Uploads(self)
         self._reactions: set[tuple[str, str, str]] = set()
         self._response_urls: dict[str, tuple[float, itertools.count[int]]] = {}
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The contents of shared files by their ID."""
+        return self._uploads.shared
 
     @property
     def api_url(self) -> str:
@@ -94,6 +105,7 @@ class TeamChat(HttpStandIn):
         """Serve every method under `/api/`, and slash command responses."""
         return [
             web.route("*", "/api/{method}", self._call),
+            web.post("/upload/{secret}", self._uploads.receive),
             web.post("/commands/{team}/{number}/{secret}", self._respond),
         ]
 
@@ -121,6 +133,10 @@ class TeamChat(HttpStandIn):
                 result = self._update_message(request, args)
             case "chat.delete":
                 result = self._delete_message(request, args)
+            case "files.getUploadURLExternal":
+                result = self._uploads.begin(request, args)
+            case "files.completeUploadExternal":
+                result = self._uploads.complete(request, args)
             case "auth.test":
                 result = self._identity()
             case "reactions.add":
@@ -128,7 +144,7 @@ class TeamChat(HttpStandIn):
             case "assistant.threads.setStatus":
                 result = self._set_status(request, args)
             case _:
-                raise _refused("unknown_method", req_method=method)
+                raise refused("unknown_method", req_method=method)
         if warnings:
             result |= {"warning": ",".join(warnings), "response_metadata": {"warnings": warnings}}
         return _answer(result, scopes=self.scopes)
@@ -139,25 +155,26 @@ class TeamChat(HttpStandIn):
             # A token inside a JSON body is ignored: https://docs.slack.dev/apis/web-api/
             given = "" if request.content_type == "application/json" else str(args.get("token", ""))
         if not given.strip():
-            raise _refused("not_authed")
+            raise refused("not_authed")
         if not secrets.compare_digest(given.strip().encode(), self.token.encode()):
-            raise _refused("invalid_auth")
+            raise refused("invalid_auth")
 
-    def _check_scope(self, method: str) -> None:
+    def check_scope(self, method: str) -> None:
+        """Raise the refusal of a method whose scope the app lacks."""
         needed = NEEDED_SCOPE[method]
         if needed not in self.scopes:
-            raise _refused("missing_scope", needed=needed, provided=",".join(sorted(self.scopes)))
+            raise refused("missing_scope", needed=needed, provided=",".join(sorted(self.scopes)))
 
     def _post_message(self, request: web.Request, args: Mapping[str, Any]) -> dict[str, Any]:
-        self._check_scope("chat.postMessage")
-        channel_id = self._posting_place(_required(args, "channel"))
+        self.check_scope("chat.postMessage")
+        channel_id = self._posting_place(required(args, "channel"))
         text = args.get("text")
         if not isinstance(text, str) or not text.strip():
             if not args.get("blocks") and not args.get("attachments"):
-                raise _refused("no_text")
+                raise refused("no_text")
             text = ""
         if len(text) > MAX_TEXT:
-            raise _refused("msg_too_long")
+            raise refused("msg_too_long")
         if self.paced and (wait_s := self._pace.take(channel_id, self.clock())):
             raise RefusalError(_rate_limited(wait_s))
         return self._accept(request, channel_id, text, args)
@@ -170,7 +187,7 @@ class TeamChat(HttpStandIn):
         }  # fmt: skip
         if thread:
             message["thread_ts"] = thread
-        self._posted[channel_id, ts] = message
+        self.posted[channel_id, ts] = message
         self.record(
             request,
             channel_id,
@@ -185,9 +202,9 @@ class TeamChat(HttpStandIn):
     def _update_message(self, request: web.Request, args: Mapping[str, Any]) -> dict[str, Any]:
         message, text = self._own_message(args), str(args.get("text") or "")
         if not text and not args.get("blocks"):
-            raise _refused("no_text")
+            raise refused("no_text")
         if len(text) > MAX_EDITED_TEXT:
-            raise _refused("msg_too_long")
+            raise refused("msg_too_long")
         channel_id, ts = str(args["channel"]), message["ts"]
         message |= {"text": text, "edited": {"user": BOT_USER_ID, "ts": self.next_ts()}}
         self.record(
@@ -197,17 +214,17 @@ class TeamChat(HttpStandIn):
 
     def _delete_message(self, request: web.Request, args: Mapping[str, Any]) -> dict[str, Any]:
         message, channel_id = self._own_message(args), str(args["channel"])
-        del self._posted[channel_id, message["ts"]]
+        del self.posted[channel_id, message["ts"]]
         self.record(request, channel_id, "", id=message["ts"], account=BOT_NAME, kind="deletion")
         return {"ok": True, "channel": channel_id, "ts": message["ts"]}
 
     def _own_message(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Return a message of the bot; the channel is given by its ID, never by a name."""
-        self._check_scope("chat.postMessage")
-        channel_id = _required(args, "channel")
-        self._known_channel(channel_id)
-        if (message := self._posted.get((channel_id, _required(args, "ts")))) is None:
-            raise _refused("message_not_found")
+        self.check_scope("chat.postMessage")
+        channel_id = required(args, "channel")
+        self.known_channel(channel_id)
+        if (message := self.posted.get((channel_id, required(args, "ts")))) is None:
+            raise refused("message_not_found")
         return message
 
     def _posting_place(self, channel: str) -> str:
@@ -218,11 +235,11 @@ class TeamChat(HttpStandIn):
         if place is None and channel.startswith("D"):
             place = next((p for p in self.places.values() if _dm_of(p.id) == channel), None)
         if place is None or (place.private and not place.member):
-            raise _refused("channel_not_found")
+            raise refused("channel_not_found")
         if place.archived:
-            raise _refused("is_archived")
+            raise refused("is_archived")
         if not place.member and "chat:write.public" not in self.scopes:
-            raise _refused("not_in_channel")
+            raise refused("not_in_channel")
         return _dm_of(place.id)
 
     def name_of(self, place_id: str) -> str:
@@ -241,35 +258,36 @@ class TeamChat(HttpStandIn):
         }  # fmt: skip
 
     def _add_reaction(self, request: web.Request, args: Mapping[str, Any]) -> dict[str, Any]:
-        self._check_scope("reactions.add")
-        channel, name = _required(args, "channel"), _required(args, "name").strip(":")
+        self.check_scope("reactions.add")
+        channel, name = required(args, "channel"), required(args, "name").strip(":")
         ts = str(args.get("timestamp") or "")
         if not ts:
-            raise _refused("no_item_specified")
-        self._known_channel(channel)
+            raise refused("no_item_specified")
+        self.known_channel(channel)
         if not re.fullmatch(r"\d+\.\d{6}", ts):
-            raise _refused("bad_timestamp")
+            raise refused("bad_timestamp")
         if not re.fullmatch(r"[a-z0-9_+'-]+(::skin-tone-[2-6])?", name):
-            raise _refused("invalid_name")
+            raise refused("invalid_name")
         if (channel, ts, name) in self._reactions:
-            raise _refused("already_reacted")
+            raise refused("already_reacted")
         self._reactions.add((channel, ts, name))
         self.record(request, channel, name, id=ts, account=BOT_NAME, kind="reaction", body=_without_token(args))
         return {"ok": True}
 
     def _set_status(self, request: web.Request, args: Mapping[str, Any]) -> dict[str, Any]:
-        self._check_scope("assistant.threads.setStatus")
-        channel, thread = _required(args, "channel_id"), _required(args, "thread_ts")
-        self._known_channel(channel)
+        self.check_scope("assistant.threads.setStatus")
+        channel, thread = required(args, "channel_id"), required(args, "thread_ts")
+        self.known_channel(channel)
         self.record(
             request, channel, str(args.get("status", "")), id=thread, thread=thread, account=BOT_NAME,
             kind="action", body=_without_token(args),
         )  # fmt: skip
         return {"ok": True}
 
-    def _known_channel(self, channel: str) -> None:
+    def known_channel(self, channel: str) -> None:
+        """Raise the refusal of what is not the ID of a channel."""
         if channel not in {_dm_of(place.id) for place in self.places.values()}:
-            raise _refused("channel_not_found")
+            raise refused("channel_not_found")
 
     async def _respond(self, request: web.Request) -> web.Response:
         until, uses = self._response_urls.get(request.path, (0.0, itertools.count(1)))
@@ -298,11 +316,12 @@ def _without_token(args: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in args.items() if name != "token"}
 
 
-def _required(args: Mapping[str, Any], name: str) -> str:
+def required(args: Mapping[str, Any], name: str) -> str:
+    """Return a field of a call, or refuse."""
     value = args.get(name)
     if not isinstance(value, str) or not value:
         messages = [f"[ERROR] missing required field: {name}"]
-        raise _refused("invalid_arguments", response_metadata={"messages": messages})
+        raise refused("invalid_arguments", response_metadata={"messages": messages})
     return value
 
 
@@ -311,13 +330,13 @@ async def _arguments(request: web.Request) -> tuple[dict[str, Any], list[str]]:
     if request.method == "GET" or not request.body_exists:
         return dict(request.query), []
     if "Content-Type" not in request.headers:
-        raise _refused("missing_post_type")
+        raise refused("missing_post_type")
     try:
         charset = (request.charset or "utf-8").casefold()
     except RuntimeError:
         charset = ""
     if charset not in ("utf-8", "iso-8859-1"):
-        raise _refused("invalid_charset")
+        raise refused("invalid_charset")
     if request.content_type == "application/json":
         return await _json_arguments(request), [] if request.charset else ["missing_charset"]
     if request.content_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
@@ -325,20 +344,21 @@ async def _arguments(request: web.Request) -> tuple[dict[str, Any], list[str]]:
         return {**request.query, **form}, ["superfluous_charset"] if request.charset else []
     if request.content_type == "text/plain":
         return dict(request.query), [] if request.charset else ["missing_charset"]
-    raise _refused("invalid_post_type")
+    raise refused("invalid_post_type")
 
 
 async def _json_arguments(request: web.Request) -> dict[str, Any]:
     try:
         args = parse_json(await request.read())
     except ValueError:
-        raise _refused("invalid_json") from None
+        raise refused("invalid_json") from None
     if not isinstance(args, dict):
-        raise _refused("json_not_object")
+        raise refused("json_not_object")
     return args
 
 
-def _refused(error: str, **extra: Any) -> RefusalError:
+def refused(error: str, **extra: Any) -> RefusalError:
+    """Return the refusal with this code."""
     return RefusalError(_answer({"ok": False, "error": error, **extra}))
 
 

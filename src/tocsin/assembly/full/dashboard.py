@@ -178,6 +178,7 @@ def _messaging(app: "App") -> "Operations":
             registry=app.registry,
             messenger=app.messenger,
             outbox=app.outbox,
+            files=app.files,
             profiles=cache(lambda: checked_profiles(app)),  # one that remembers the last good file
             profile_uses=app.features.profile_uses,
         )

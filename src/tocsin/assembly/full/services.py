@@ -22,6 +22,7 @@ from tocsin.core.config.variables import (
     DASHBOARD_PORT,
     DELIVERY_KEEP_DAYS,
     DELIVERY_WORKERS,
+    FILES_KEEP_DAYS,
     GATEWAY_HOST,
     GATEWAY_PORT,
     REDIS_URL,
@@ -147,6 +148,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
             messenger=app.messenger,
             outbox=app.outbox,
             keys=app.stores.keys,
+            files=app.files,
             limiter=app.stores.limiter,
             inbox=receiving.inbox,
             buttons=open_buttons(app),
@@ -295,9 +297,16 @@ async def _run_maintenance(app: App) -> None:
             if app.database.exists():
                 await app.features.each_hour()
             await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
+            await _prune_files(app)
             if app.database.exists():
                 await give_back(app.database)
             prune_at = app.clock.monotonic() + PRUNE_EVERY_S
         return TIDY_EVERY_S
 
     await ServiceLoop("the maintenance", step, app.clock, back_off_s=(TIDY_EVERY_S,)).run()
+
+
+async def _prune_files(app: App) -> None:
+    """Remove the files that no delivery needs any more."""
+    since = app.clock.now() - app.settings[FILES_KEEP_DAYS] * 86400
+    await app.files().store().prune(await app.outbox.store.needed_files(since))

@@ -8,7 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tocsin.assembly.files import files_in_folder, files_in_redis
 from tocsin.assembly.migration.movable import Move
+from tocsin.assembly.migration.movable_files import MovableFiles
 from tocsin.assembly.migration.movable_runs import MovableRuns
 from tocsin.assembly.storage import schemas
 from tocsin.assembly.stores import DATABASE_FILE, lazy_redis
@@ -67,7 +69,7 @@ class StoreMigration:
         self._client = client
         self._clock = clock
         self._to = to
-        self._moves = _moves(database, client, clock, to, shared_name(settings.data_dir))
+        self._moves = _moves(settings, database, client, clock, to)
 
     async def counts(self) -> dict[str, int]:
         """Return the number of records of each kind to move; access decisions are copied."""
@@ -155,13 +157,17 @@ async def _refuse_listeners(client: "RedisClient", clock: Clock) -> None:
         await clock.sleep(LOOK_S)
 
 
-def _moves(database: "Database", client: "RedisClient", clock: Clock, to: str, home: str) -> list[Move[Any]]:
+def _moves(settings: Settings, database: "Database", client: "RedisClient", clock: Clock, to: str) -> list[Move[Any]]:
+    home = shared_name(settings.data_dir)
+    folder, chunks = files_in_folder(settings, clock), files_in_redis(settings, client, clock)
     kinds: list[tuple[str, Any, Any]] = [  # name, records in SQLite, records in Redis
         # The keys that detect repeats come first, so that none passes if the move is killed after them.
         ("idempotency keys of requests", SqliteKeyRecords(database, clock), RedisKeyRecords(client)),
         ("deduplication keys of events", SqliteDedupeKeys(database, clock), inbox_there.RedisDedupeKeys(client, clock)),
         ("received events", SqliteEvents(database), inbox_there.RedisEvents(client, clock)),
         ("cursors", SqliteCursors(database), inbox_there.RedisCursors(client)),
+        # Before the deliveries that need them.
+        ("files of messages", MovableFiles(folder), MovableFiles(chunks)),
         ("deliveries", SqliteDeliveries(database, clock), RedisDeliveries(client, clock, former_names(client))),
         ("runs", MovableRuns(SqliteRunRecords(database)), MovableRuns(RedisRunRecords(client, home))),
     ]

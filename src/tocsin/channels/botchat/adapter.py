@@ -1,10 +1,11 @@
 """Send to Telegram chats, channels and topics through a bot. Source: docs/facts/botchat.md."""
 
 import re
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
-from tocsin.channels.botchat.draft import Draft, load_extras
+from tocsin.channels.botchat.draft import MAX_CAPTION, Draft, kind_of, load_extras
 from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, PARSE_MODE, PARSE_MODES, RECEIVING, WEBHOOK_SECRET
 from tocsin.channels.contract import (
     COMMONMARK,
@@ -17,7 +18,7 @@ from tocsin.channels.contract import (
     Sent,
     Tools,
 )
-from tocsin.channels.model import degraded, native
+from tocsin.channels.model import FileLimits, degraded, native
 from tocsin.core.config.settings import Values
 from tocsin.core.errors import ChannelError, TocsinError
 from tocsin.core.text.measures import utf16_units
@@ -25,8 +26,10 @@ from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from tocsin.channels.attached import AttachedFile
+    from tocsin.channels.model import Shown
     from tocsin.core.text.markup import Renderer
 
 LARGEST_THREAD_ID = 2**31 - 1
@@ -36,6 +39,8 @@ GENERAL_TOPIC = 1  # its messages must be sent without a thread id
 NOT_EDITABLE = frozenset({400, 404})
 EDIT_GONE = ("message to edit not found", "message can't be edited", "MESSAGE_ID_INVALID")
 WITHDRAWN = "(withdrawn)"
+# A picture of unusual dimensions, or one that the server cannot decode, can still be sent as a file.
+NO_PHOTO = ("PHOTO_INVALID_DIMENSIONS", "PHOTO_SAVE_FILE_INVALID", "IMAGE_PROCESS_FAILED", "photo is too big")
 REPLY_GONE = ("message to be replied not found", "replied message not found", "reply message not found")
 
 _TARGET = r"(?:(-?[1-9][0-9]{0,15})|(@[A-Za-z0-9_]{4,32}))(?:/([1-9][0-9]{0,9}))?"
@@ -81,6 +86,7 @@ class BotchatAdapter(OutboundAdapter):
             "click": native("a button"),
             "actions": native(),
             "call": native("a button; `confirm` is not asked"),
+            "attach": native("a picture or a file; several as albums"),
             "mention": native(),
             "silent": native(),
             "key": native("edits; up to 4,000 UTF-16 units"),
@@ -88,6 +94,7 @@ class BotchatAdapter(OutboundAdapter):
             "withdraw": native("within 48 hours; later its text is removed"),
         },
         edit_length=4_000,
+        files=FileLimits(each=50 * 2**20),  # sendDocument by multipart
     )
 
     dressing = "tocsin.channels.botchat.dressing:BotchatDressing"
@@ -121,6 +128,16 @@ class BotchatAdapter(OutboundAdapter):
         from tocsin.channels.botchat.entities import Entities
 
         return Entities(self.chunk_at())
+
+    def share_files(
+        self, texts: "Sequence[Shown]", files: "tuple[AttachedFile, ...]", *, keyed: bool
+    ) -> "Sequence[tuple[Shown, tuple[AttachedFile, ...]]]":
+        """Make a short text the caption of one file; else files follow the text, neighbours of a kind as an album."""
+        text = texts[0] if texts else ("", ())
+        if len(texts) <= 1 and len(files) == 1 and not keyed and utf16_units(text[0]) <= MAX_CAPTION:
+            return [(text, files)]
+        albums = [tuple(album) for _, album in groupby(files, kind_of)]
+        return [*((each, ()) for each in texts), *((("", ()), album) for album in albums)]
 
     async def deliver(self, part: Part) -> Sent:
         """Send one part; the note contains the message ID and changes that the target needs."""
@@ -158,7 +175,10 @@ class BotchatAdapter(OutboundAdapter):
     async def _send(self, draft: "Draft") -> Sent:
         while True:  # each amendment is made at most once
             try:
-                sent = await self._api.call(draft.method, **draft.params())
+                if draft.files:
+                    sent = await self._api.upload(draft.method, draft.uploads, draft.params())
+                else:
+                    sent = await self._api.call(draft.method, **draft.params())
             except BotApiError as refusal:
                 if draft.edits and refusal.mentions("message is not modified"):
                     same = {"message_id": draft.edits}
@@ -187,11 +207,14 @@ class BotchatAdapter(OutboundAdapter):
             None if mode in {PLAIN, COMMONMARK} else mode,
             None if thread_id == GENERAL_TOPIC else thread_id,
             list(part.markup),
+            files=part.files,
         )
         if part.extra:
             draft.take_extras(part)
         if part.thread and (root := part.thread.ref.get("id")):
             draft.reply_to = draft.reply_to or int(root)
+        if part.files and (text := part.message.get("id")):
+            draft.reply_to = int(text)
         if part.content:
             self.dresser.dress(draft, part, part.content)
         return draft
@@ -219,6 +242,8 @@ class BotchatAdapter(OutboundAdapter):
             draft.drop_markup()
         elif draft.thread_id and refusal.mentions("message thread not found", "TOPIC_DELETED"):
             draft.drop_thread()
+        elif draft.files and not draft.as_documents and refusal.mentions(*NO_PHOTO):
+            draft.as_documents = True
         elif draft.reply_to and refusal.mentions(*REPLY_GONE):
             draft.reply_to = None
         elif draft.edits and not draft.keyed and refusal.error_code in NOT_EDITABLE:

@@ -5,12 +5,14 @@ what to do.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tocsin.channels.replies import describe_wait, unusable
 from tocsin.core.config.variables import Variable, base_url
 from tocsin.core.errors import ChannelError, FailureKind, clamp_retry_after_s
+from tocsin.core.http.bodies import UploadedFile, multipart
+from tocsin.core.http.departure import upload_s
 from tocsin.core.http.transport import CALL_TIMEOUT_S, READ_TIMEOUT_S, HttpResponse, Transport
 from tocsin.core.text.redaction import Redactor
 
@@ -59,6 +61,8 @@ ADVICE = (
     ("topic_closed", "reopen the topic, or send without /<thread ID>"),
     ("message thread not found", "the topic no longer exists; send without /<thread ID>"),
     ("message is too long", "send it in shorter parts"),
+    ("file must be non-empty", "attach a file with content"),
+    ("wrong file identifier", "send the message again"),
     ("text is empty", "write at least one visible character"),
     ("can't parse entities", "correct the markup, or send it as plain text"),
     ("webhook is active", "polling and a webhook cannot be combined; delete the webhook"),
@@ -69,6 +73,7 @@ ADVICE_BY_CODE = {
     401: f"invalid token; copy it again from @BotFather into {BOT_TOKEN.name}",
     403: "the bot may not post there; check its membership and permissions",
     404: f"invalid token or address; check {BOT_TOKEN.name} and {API_URL.name}",
+    413: "the server takes files of at most 50 MB, and pictures of 10 MB; send a smaller file",
     409: "another program uses the same token; stop one of them",
 }
 
@@ -133,6 +138,24 @@ class BotApi:
             timeout_s=read_timeout_s + CALL_TIMEOUT_S - READ_TIMEOUT_S,
             read_timeout_s=read_timeout_s,
         )
+        return self._result(reply)
+
+    async def upload(self, method: str, files: Sequence[tuple[str, UploadedFile]], params: Mapping[str, Any]) -> Any:
+        """Call `method` with files, each under the name of its parameter; otherwise like `call`."""
+        from json import dumps
+
+        texts = {name: each if isinstance(each, str | None) else dumps(each) for name, each in params.items()}
+        body = multipart(texts, files)
+        reply = await self._http.request(
+            "POST",
+            f"{self._prefix}/{method}",
+            headers={"Content-Type": body.content_type},
+            body=body,
+            timeout_s=CALL_TIMEOUT_S + upload_s(len(body)),
+        )
+        return self._result(reply)
+
+    def _result(self, reply: HttpResponse) -> Any:
         answer = reply.json_object()
         if answer is None or not isinstance(answer.get("ok"), bool) or 300 <= reply.status < 400:
             raise _no_answer(reply)
@@ -172,7 +195,7 @@ class BotApi:
 
 def _no_answer(reply: HttpResponse) -> ChannelError:
     """Return the error for a response without the Bot API's JSON, by its status and Retry-After."""
-    if reply.status == 429 or reply.status >= 500:
+    if reply.status in {413, 429} or reply.status >= 500:
         return BotApiError(reply.status, header_wait_s=reply.retry_after_s())
     return unusable(reply, API_URL.name)
 

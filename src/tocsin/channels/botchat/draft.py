@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.channels.contract import Part
 
 if TYPE_CHECKING:
+    from tocsin.channels.attached import AttachedFile
     from tocsin.channels.botchat.extras import Extras, InlineKeyboard
 
 _LINE_TAG = r"(?i)<(?:br|/p|/div|/li|/h[1-6])\s*/?>(?!\n)"
@@ -32,11 +33,26 @@ class Draft:
     keyed: bool = False  # it edits the message of a key, which is not sent anew here
     moved: bool = False
     remarks: list[str] = field(default_factory=list)
+    files: "tuple[AttachedFile, ...]" = ()
+    as_documents: bool = False  # the server refused a picture
 
     @property
     def method(self) -> str:
         """The API method to call."""
+        if self.files:
+            return "sendMediaGroup" if len(self.files) > 1 else f"send{self._kind.title()}"
         return "editMessageText" if self.edits else "sendMessage"
+
+    @property
+    def _kind(self) -> str:
+        return "document" if self.as_documents else kind_of(self.files[0])
+
+    @property
+    def uploads(self) -> "list[tuple[str, AttachedFile]]":
+        """The files with the names of their parameters."""
+        if len(self.files) == 1:
+            return [(self._kind, self.files[0])]
+        return [(f"file{number}", file) for number, file in enumerate(self.files)]
 
     def params(self) -> dict[str, Any]:
         """Return the parameters of the API method."""
@@ -48,6 +64,8 @@ class Draft:
                 "reply_parameters": reply if self.reply_to else None,
                 "disable_notification": self.silent or None,
             }
+        if self.files:
+            return self._with_files({"chat_id": self.chat_id, **place})
         return {
             "chat_id": self.chat_id,
             **place,
@@ -57,6 +75,19 @@ class Draft:
             "link_preview_options": {"is_disabled": True},
             "reply_markup": {"inline_keyboard": self.keyboard} if self.keyboard else None,
         }
+
+    def _with_files(self, place: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters besides the files, which have the text as caption; only one file has buttons."""
+        caption = {
+            "caption": self.text or None,
+            "parse_mode": self.parse_mode,
+            "caption_entities": self.entities or None,
+        }
+        keyboard = {"inline_keyboard": self.keyboard} if self.keyboard else None
+        if len(self.files) == 1:
+            return {**place, **caption, "reply_markup": keyboard}
+        media = [{"type": self._kind, "media": f"attach://{name}"} for name, _ in self.uploads]
+        return {**place, "media": media}
 
     def take_extras(self, part: Part) -> None:
         """Apply the extras of a part: the first part replies to or replaces a message, the last one has the buttons."""
@@ -84,14 +115,26 @@ class Draft:
 
     def ref(self, sent: object) -> dict[str, str]:
         """Return what a later edit needs; empty if the answer has no ID."""
+        sent = sent[0] if isinstance(sent, list) and sent else sent  # of an album
         message_id = sent.get("message_id") if isinstance(sent, dict) else None
         return {"chat": str(self.chat_id), "id": str(message_id)} if isinstance(message_id, int) else {}
 
     def note(self, sent: object) -> str:
         """Return the delivery note."""
+        sent = sent[0] if isinstance(sent, list) and sent else sent
         message_id = sent.get("message_id", "?") if isinstance(sent, dict) else "?"
         remarks = f" ({'; '.join(self.remarks)})" if self.remarks else ""
         return f"id={message_id}{remarks}"
+
+
+MAX_CAPTION = 1_024  # UTF-16 units, after the markup is parsed
+MAX_PHOTO_BYTES = 10 * 2**20
+_PHOTOS = frozenset({"image/jpeg", "image/png", "image/webp"})
+
+
+def kind_of(file: "AttachedFile") -> str:
+    """Return how a file is sent: as `photo`, which is shown, or as `document`."""
+    return "photo" if file.type in _PHOTOS and file.size <= MAX_PHOTO_BYTES else "document"
 
 
 def without_tags(source: str) -> str:

@@ -34,9 +34,10 @@ _RULES = {
 
 def layout_of(parameters: Mapping[str, Any]) -> MessageLayout:
     """Return the layout of a message: its text, and its keyboard below."""
-    text, mode = parameters["text"], parameters["parse_mode"]
-    sections = [LayoutSection((text_block(_spans(text, mode, parameters["entities"] or ())),))]
-    markup = parameters["reply_markup"] or {}
+    text, mode = parameters.get("text") or parameters.get("caption") or "", parameters.get("parse_mode")
+    ranges = parameters.get("entities") or parameters.get("caption_entities") or ()
+    sections = [LayoutSection((text_block(_spans(text, mode, ranges)),))]
+    markup = parameters.get("reply_markup") or {}
     if rows := [_row(row) for row in markup.get("inline_keyboard", ())]:
         sections.append(LayoutSection(tuple(rows)))
     silent = bool(parameters.get("disable_notification"))

@@ -34,10 +34,12 @@ from tocsin.channels.model import degraded, native
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable, choice, directory, password, port, text
 from tocsin.core.errors import ChannelError
+from tocsin.core.http.departure import upload_s
 
 if TYPE_CHECKING:
     import ssl
 
+    from tocsin.channels.email.attachments import MailWithFiles
     from tocsin.channels.email.session import Session
 
 _HOST = r"(?:[\w-]{1,63}\.)*[\w-]{1,63}\.?"
@@ -120,6 +122,7 @@ class EmailAdapter(OutboundAdapter):
             "type": degraded("a coloured bar in the HTML part"),
             "click": degraded("a line; a link in the HTML part"),
             "actions": degraded("lines; links in the HTML part"),
+            "attach": native("attachments, checked against the limit of the mail server"),
             "thread": native("a thread with the subject of its first mail"),
             "key": degraded("a later mail with it is a new one in the same thread"),
         },
@@ -154,15 +157,18 @@ class EmailAdapter(OutboundAdapter):
         replies to it.
         """
         mail, message_id, subject = self._mail(part)
-        async with self._logged_in(self.spec.send_timeout_s) as session:
+        async with self._logged_in(
+            self.spec.send_timeout_s + upload_s(sum(each.size for each in part.files))
+        ) as session:
             await session.submit(self._sender.address, read_address(part.target).address, mail)
         return Sent(f"message-id={message_id}", {"subject": subject} if subject else {})
 
     def body(self, part: Part) -> bytes:
-        """Return the mail."""
-        return self._mail(part)[0]
+        """Return the mail, without its files."""
+        mail = self._mail(part)[0]
+        return mail if isinstance(mail, bytes) else mail.lead + mail.tail
 
-    def _mail(self, part: Part) -> tuple[bytes, str, str]:
+    def _mail(self, part: Part) -> "tuple[bytes | MailWithFiles, str, str]":
         """Return the mail, its Message-ID, and its subject if it has a key or a thread."""
         recipient, content, keyed = read_address(part.target), part.content, part.keyed
         title, markdown = content.title if content else "", part.parse_mode == COMMONMARK
@@ -178,7 +184,7 @@ class EmailAdapter(OutboundAdapter):
             message_id, thread = (message_id, MailThread(root, subject)) if first else (root, None)
         try:
             mail = compose(
-                part.text,
+                part.text or ", ".join(file.name for file in part.files),
                 sender=self._sender,
                 recipient=recipient,
                 message_id=message_id,
@@ -192,6 +198,7 @@ class EmailAdapter(OutboundAdapter):
         return mail, message_id, subject
 
     def _dress(self, contents: MailContents, part: Part, thread: MailThread | None) -> None:
+        contents.files = part.files
         if part.content:
             self.dresser.dress(contents, part, part.content)
         if thread:

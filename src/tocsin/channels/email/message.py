@@ -4,15 +4,17 @@ Source: docs/facts/email.md, "Message".
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tocsin.channels.email.attachments import MailWithFiles, with_files
 from tocsin.channels.email.subject import cut_subject, split_subject
 
 if TYPE_CHECKING:
     from email.message import EmailMessage
 
+    from tocsin.channels.attached import AttachedFile
 # Longer bodies go out as base64: quoted-printable takes 0.12 s of pure Python for each MB.
 MAX_QUOTED_BYTES = 65_536
 
@@ -56,6 +58,7 @@ class MailContents:
     text: str
     html: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    files: "Sequence[AttachedFile]" = ()
 
 
 def read_address(text: str) -> Mailbox:
@@ -85,7 +88,7 @@ def compose(
     markdown: bool = False,
     title: str = "",
     dress: Callable[[MailContents], None] | None = None,
-) -> bytes:
+) -> bytes | MailWithFiles:
     """Return the mail with CRLF line ends; Markdown adds an HTML part, and so may `dress`, which changes the contents.
 
     Only subject and body contain the caller's text. Raises ValueError if the standard library refuses a header.
@@ -113,7 +116,9 @@ def compose(
     message.set_content(contents.text, cte=_transfer_encoding(contents.text))
     if contents.html:
         message.add_alternative(contents.html, subtype="html", cte=_transfer_encoding(contents.html))
-    return message.as_bytes()
+    if not contents.files:
+        return message.as_bytes()
+    return with_files(message, contents.files)
 
 
 def subject_of(text: str, *, markdown: bool, title: str) -> str:

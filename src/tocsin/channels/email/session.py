@@ -14,6 +14,7 @@ from typing import cast
 
 import aiosmtplib
 
+from tocsin.channels.email.attachments import MailWithFiles
 from tocsin.core.errors import ChannelError
 from tocsin.core.http.departure import note_departure
 from tocsin.core.http.transport import CONNECT_TIMEOUT_S
@@ -82,8 +83,9 @@ class Session:
             provider_code="no AUTH",
         )
 
-    async def submit(self, sender: str, recipient: str, mail: bytes) -> None:
+    async def submit(self, sender: str, recipient: str, mail: bytes | MailWithFiles) -> None:
         """Send one mail to one address; return when the server has accepted it."""
+        self._check_size(len(mail))
         options = [f"SIZE={len(mail)}"] if self._client.supports_extension("size") else []
         if not f"{sender}{recipient}".isascii():
             if not self._client.supports_extension("smtputf8"):
@@ -157,16 +159,28 @@ class Session:
         if reply.code // 100 != expected:
             raise aiosmtplib.SMTPResponseException(reply.code, reply.message)
 
-    async def _transfer(self, mail: bytes) -> None:
+    def _check_size(self, size: int) -> None:
+        """Raise ChannelError for a mail that the server announces to refuse: RFC 1870."""
+        told = self._client.esmtp_extensions.get("size", "")
+        if told.isdecimal() and 0 < int(told) < size:
+            raise ChannelError(
+                f"the mail has {size / 2**20:,.1f} MiB, {self.host} takes {int(told) / 2**20:,.4g} MiB",
+                hint="send smaller files; in a mail, they take a third more",
+                provider_code="552",
+            )
+
+    async def _transfer(self, mail: bytes | MailWithFiles) -> None:
         """Send the content after DATA; a failure before the final dot certainly delivered nothing."""
         protocol = self._client.protocol
         if protocol is None:
             raise aiosmtplib.SMTPServerDisconnected("Connection lost")
-        stuffed = mail.replace(b"\r\n.", b"\r\n..")  # RFC 5321, 4.5.2
+        lead = mail if isinstance(mail, bytes) else mail.lead
+        stuffed = lead.replace(b"\r\n.", b"\r\n..")  # RFC 5321, 4.5.2
         for start in range(0, len(stuffed), CHUNK_BYTES):
-            protocol.write(stuffed[start : start + CHUNK_BYTES])
-            while _waits(protocol.transport):  # noqa: ASYNC110  # aiosmtplib cannot be asked to wait for room
-                await asyncio.sleep(0.01)
+            await self._write(protocol, stuffed[start : start + CHUNK_BYTES])
+        if not isinstance(mail, bytes):
+            async for block in mail.blocks():
+                await self._write(protocol, block)
         await self._listen()
         protocol.write(END_OF_MESSAGE)  # raises if the connection is lost
         self.handed_over = True
@@ -174,6 +188,11 @@ class Session:
         reply = await protocol.read_response()
         if reply.code // 100 != 2:
             raise aiosmtplib.SMTPDataError(reply.code, reply.message)
+
+    async def _write(self, protocol: aiosmtplib.protocol.SMTPProtocol, data: bytes) -> None:
+        protocol.write(data)
+        while _waits(protocol.transport):  # noqa: ASYNC110  # aiosmtplib cannot be asked to wait for room
+            await asyncio.sleep(0.01)
 
     async def _listen(self) -> None:
         """Wait for `listen_s`, or until the connection is lost."""

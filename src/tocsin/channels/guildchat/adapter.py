@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.channels.contract import ChannelSpec, MessageGoneError, OutboundAdapter, Part, Sent, Tools
 from tocsin.channels.guildchat.api import API_URL, BOT_TOKEN, MAX_CHARS, SUPPRESS_EMBEDS, GuildchatApi, repeat_once
 from tocsin.channels.guildchat.settings import PUBLIC_KEY
-from tocsin.channels.model import degraded, native
+from tocsin.channels.model import FileLimits, degraded, native
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable, boolean
 from tocsin.core.errors import ChannelError
@@ -15,6 +15,7 @@ from tocsin.core.time.ratelimit import Rate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tocsin.channels.attached import AttachedFile
     from tocsin.core.text.markup import Renderer
 
 SPLIT = Variable(
@@ -54,12 +55,14 @@ class GuildchatAdapter(OutboundAdapter):
             "click": native("the link of the title, else a button"),
             "actions": native("buttons; an address of more than 512 characters is a line"),
             "call": native("a button; `confirm` is not asked"),
+            "attach": native("below the text; pictures are shown"),
             "mention": native(),
             "silent": native(),
             "key": native("edits; slow for messages older than an hour"),
             "withdraw": native(),
             "thread": native("replies to the first message"),
         },
+        files=FileLimits(each=10 * 2**20, together=25 * 2**20),  # servers with boosts take more
         # Two waits of 30 s and two calls of 25 s: the longest that `deliver` takes.
         send_timeout_s=120.0,
     )
@@ -98,7 +101,9 @@ class GuildchatAdapter(OutboundAdapter):
         if part.thread and (root := part.thread.ref.get("id")):
             body["message_reference"] = {"message_id": root, "fail_if_not_exists": False}
         path, longest_s = f"/channels/{part.target}/messages", self.spec.retry.longest_wait_s
-        sent = await repeat_once(lambda: self._api.call("POST", path, body, proof="id", longest_wait_s=longest_s))
+        sent = await repeat_once(
+            lambda: self._api.call("POST", path, body, part.files, proof="id", longest_wait_s=longest_s)
+        )
         return Sent(f"id={sent['id']}", {"channel": part.target, "id": sent["id"]})
 
     async def edit(self, part: Part, ref: "Mapping[str, str]") -> str:
@@ -106,7 +111,7 @@ class GuildchatAdapter(OutboundAdapter):
         body = {"embeds": [], "components": [], **self._body(part)}
         body["flags"] &= SUPPRESS_EMBEDS  # the only one that can be changed
         try:
-            await self._change("PATCH", ref, body)
+            await self._change("PATCH", ref, body, part.files)
         except ChannelError as refusal:
             if refusal.provider_code == UNKNOWN_MESSAGE:
                 raise MessageGoneError("the message was deleted there", provider_code=UNKNOWN_MESSAGE) from None
@@ -123,14 +128,25 @@ class GuildchatAdapter(OutboundAdapter):
             return "it was deleted there already"
         return f"withdrew id={ref['id']}"
 
-    async def _change(self, method: str, ref: "Mapping[str, str]", body: dict[str, Any] | None) -> None:
+    async def _change(
+        self,
+        method: str,
+        ref: "Mapping[str, str]",
+        body: dict[str, Any] | None,
+        files: "tuple[AttachedFile, ...]" = (),
+    ) -> None:
         path, longest_s = f"/channels/{ref['channel']}/messages/{ref['id']}", self.spec.retry.longest_wait_s
-        await repeat_once(lambda: self._api.call(method, path, body, longest_wait_s=longest_s))
+        await repeat_once(lambda: self._api.call(method, path, body, files, longest_wait_s=longest_s))
 
     def _body(self, part: Part) -> dict[str, Any]:
         body = {"content": part.text, "allowed_mentions": {"parse": []}, "flags": SUPPRESS_EMBEDS}
         if part.content:
             self.dresser.dress(body, part, part.content)
+        if part.files:  # an edit loses the files that are not listed
+            body["attachments"] = [
+                {"id": number, "filename": file.name, **({"description": file.alt} if file.alt else {})}
+                for number, file in enumerate(part.files)
+            ]
         return body
 
     def body(self, part: Part) -> dict[str, Any]:

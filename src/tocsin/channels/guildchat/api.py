@@ -3,13 +3,16 @@
 Source: docs/facts/guildchat.md.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tocsin import __version__
 from tocsin.channels.replies import rate_limited, refused, still_throttled, unusable
 from tocsin.core.config.variables import Variable, base_url, token
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, clamp_retry_after_s
+from tocsin.core.http.bodies import UploadedFile, multipart
+from tocsin.core.http.departure import upload_s
+from tocsin.core.http.transport import CALL_TIMEOUT_S
 
 if TYPE_CHECKING:
     from tocsin.core.config.settings import Values
@@ -38,6 +41,7 @@ ADVICE = {
     10003: "wrong channel ID, or the channel was deleted; copy its ID again",
     10008: "it was deleted there",
     40058: "a forum, or a post without a message by its author; choose a text channel or a thread",
+    40005: "the file is larger than the server of the channel allows; send a smaller one",
     40333: "the provider rejected the User-Agent; a proxy may have changed it",
     50001: "the bot is not a member of the server, or cannot see the channel; invite it and grant View Channel",
     50005: "another bot or person wrote the message",
@@ -48,6 +52,8 @@ ADVICE = {
     50008: "not a text channel; choose another one",
     50013: "grant the bot Send Messages there (in a thread: Send Messages in Threads)",
     50035: "the provider rejected a field of the message",
+    50045: "the file is larger than the server of the channel allows; send a smaller one",
+    50046: "the provider could not read the file; send it again",
     50083: "the thread is archived; reopen it or choose another one",
     200000: "AutoMod blocked the text; change it, or exempt the bot's role from the rule",
 }
@@ -68,7 +74,14 @@ class GuildchatApi:
         self._free_at: dict[str, float] = {}  # by path, in monotonic seconds
 
     async def call(
-        self, method: str, path: str, document: Any = None, *, proof: str = "", longest_wait_s: float = 0.0
+        self,
+        method: str,
+        path: str,
+        document: Any = None,
+        files: Sequence[UploadedFile] = (),
+        *,
+        proof: str = "",
+        longest_wait_s: float = 0.0,
     ) -> dict[str, Any]:
         """Call as the bot, after the wait that the provider asked for unless it exceeds `longest_wait_s`.
 
@@ -79,7 +92,7 @@ class GuildchatApi:
             # 10,000 answers of 401, 403 or 429 in 10 minutes ban the address: one is enough.
             raise refused("401", f"not sent, because the token was rejected before: {BAD_TOKEN}")
         await self._wait_for_room(path, longest_wait_s)
-        return await self._call_as_bot(method, path, document, proof)
+        return await self._call_as_bot(method, path, document, proof, files)
 
     async def own_user(self) -> dict[str, Any]:
         """Return the bot's own user; allowed after the token was refused, and lifts that block on success."""
@@ -92,8 +105,10 @@ class GuildchatApi:
         reply = await self._request(method, path, document)
         _judge(reply, reply.json_object(), quoted=False)
 
-    async def _call_as_bot(self, method: str, path: str, document: Any, proof: str) -> dict[str, Any]:
-        reply = await self._request(method, path, document, Authorization=f"Bot {self._config[BOT_TOKEN]}")
+    async def _call_as_bot(
+        self, method: str, path: str, document: Any, proof: str, files: Sequence[UploadedFile] = ()
+    ) -> dict[str, Any]:
+        reply = await self._request(method, path, document, files, Authorization=f"Bot {self._config[BOT_TOKEN]}")
         answer = reply.json_object()
         self._keep_limits(path, reply, answer)
         if reply.status == 401:
@@ -104,14 +119,23 @@ class GuildchatApi:
             raise unusable(reply, API_URL.name)
         return found
 
-    async def _request(self, method: str, path: str, document: Any, **headers: str) -> "HttpResponse":
+    async def _request(
+        self, method: str, path: str, document: Any, files: Sequence[UploadedFile] = (), **headers: str
+    ) -> "HttpResponse":
         from json import dumps
 
         headers["User-Agent"] = USER_AGENT
+        url = f"{self._config[API_URL]}{path}"
+        if files:
+            form = {"payload_json": dumps(document)}
+            upload = multipart(form, [(f"files[{number}]", file) for number, file in enumerate(files)])
+            headers["Content-Type"] = upload.content_type
+            timeout_s = CALL_TIMEOUT_S + upload_s(len(upload))
+            return await self._http.request(method, url, headers=headers, body=upload, timeout_s=timeout_s)
         if document is not None:
             headers["Content-Type"] = "application/json"
         body = b"" if document is None else dumps(document).encode()
-        return await self._http.request(method, f"{self._config[API_URL]}{path}", headers=headers, body=body)
+        return await self._http.request(method, url, headers=headers, body=body)
 
     def _keep_limits(self, path: str, reply: "HttpResponse", answer: dict[str, Any] | None) -> None:
         """Record how long the provider wants no calls of `path` (one bucket of one channel), or of any path."""
@@ -156,6 +180,8 @@ def _judge(reply: "HttpResponse", answer: dict[str, Any] | None, *, quoted: bool
     """Return the JSON of a successful answer, `{}` if it has none; raise ChannelError for any other answer."""
     if reply.status == 204:
         return {}
+    if reply.status == 413 and answer is None:
+        raise refused("413", ADVICE[40005])
     if answer is None or 300 <= reply.status < 400:
         raise unusable(reply, API_URL.name, whole_account=answer is None)
     if reply.status >= 400:

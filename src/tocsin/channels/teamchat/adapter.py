@@ -23,8 +23,10 @@ from tocsin.core.text.measures import escaped_code_points
 from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from tocsin.channels.attached import AttachedFile
+    from tocsin.channels.model import Shown
     from tocsin.core.config.settings import Values
     from tocsin.core.text.markup import Renderer
 
@@ -68,6 +70,7 @@ class TeamchatAdapter(OutboundAdapter):
             "click": native("a button"),
             "actions": native(),
             "call": native("a button"),
+            "attach": native("in the thread of the message; the bot needs the scope files:write"),
             "mention": native(),
             "silent": degraded("names without a mention; the product has no quiet mode"),
             "key": native("edits; up to 4,000 characters"),
@@ -105,13 +108,29 @@ class TeamchatAdapter(OutboundAdapter):
 
         return (LiteralMrkdwn if parse_mode == PLAIN else Mrkdwn)(self.chunk_at())
 
+    def share_files(
+        self, texts: "Sequence[Shown]", files: "tuple[AttachedFile, ...]", *, keyed: bool
+    ) -> "Sequence[tuple[Shown, tuple[AttachedFile, ...]]]":
+        """Send the files after the text: the product tells no message ID for files, only for texts."""
+        texts = texts or [(", ".join(file.name for file in files), ())]
+        return [*((shown, ()) for shown in texts), (("", ()), files)]
+
     async def deliver(self, part: Part) -> Sent:
         """Post one part; the note is the timestamp that identifies the message."""
         channel, _, thread = part.target.partition("/")
+        if part.files:
+            return await self._share(part, thread)
         body = self._body(part, channel)
         if root := thread or (part.thread.ref.get("ts") if part.thread else ""):
             body["thread_ts"] = root
         return _sent(await self._api.call("chat.postMessage", body, proof="ts"), channel)
+
+    async def _share(self, part: Part, thread: str) -> Sent:
+        """Upload files, and show them in the thread of the message that they belong to."""
+        uploaded = [await self._api.upload(file) for file in part.files]
+        thread = thread or (part.thread.ref.get("ts", "") if part.thread else "") or part.message.get("ts", "")
+        await self._api.share(uploaded, part.message.get("channel") or part.target.partition("/")[0], thread)
+        return Sent(f"{len(uploaded)} files")
 
     async def edit(self, part: Part, ref: "Mapping[str, str]") -> Sent:
         """Update a message of the bot; both text and blocks are replaced."""

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.replies import rate_limited, refused, unusable
 from tocsin.core.config.variables import Variable, base_url, token
-from tocsin.core.errors import ChannelError, FailureKind
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError
+from tocsin.core.http.bodies import file_body
+from tocsin.core.http.departure import upload_s
+from tocsin.core.http.transport import CALL_TIMEOUT_S
 from tocsin.core.reading.untrusted import identifier
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tocsin.channels.attached import AttachedFile
     from tocsin.core.config.settings import Values
     from tocsin.core.http.transport import HttpResponse, Transport
 
@@ -19,7 +25,7 @@ BOT_TOKEN = Variable(
     "TEAMCHAT_BOT_TOKEN",
     token,
     "",
-    "Bot token `xoxb-…` with the scopes `chat:write` and `chat:write.public`.",
+    "Bot token `xoxb-…` with the scopes `chat:write` and `chat:write.public`; files need `files:write`.",
     secret=True,
     required=True,
     shape=r"xox[a-z]-[A-Za-z0-9-]{20,}",
@@ -47,6 +53,12 @@ ADVICE = {
     "edit_window_closed": "the workspace no longer allows editing it",
     "is_inactive": "the channel is archived or frozen",
     "msg_blocks_too_long": "shorten the text",
+    "file_uploads_disabled": "the workspace allows no files; ask an admin",
+    "file_uploads_except_images_disabled": "the workspace allows only pictures; ask an admin",
+    "file_type_not_allowed": "the workspace does not allow files of this type; ask an admin",
+    "file_upload_size_restricted": "the workspace does not allow files of this size; send a smaller one",
+    "storage_limit_reached": "the storage of the workspace is full; ask an admin to remove files",
+    "posting_to_channel_denied": "a workspace setting does not allow the bot to share files there; ask an admin",
 }
 TRANSIENT = {"fatal_error", "internal_error", "service_unavailable", "request_timeout"}
 THROTTLED = {"ratelimited", "rate_limited"}
@@ -75,14 +87,48 @@ class TeamchatApi:
         Raises ChannelError for a refusal or an unusable answer, another RemoteError if there is no answer.
         """
         reply = await self._post(f"{self._base}/{method}", body, Authorization=f"Bearer {self._token}")
-        answer = reply.json_object()
-        if answer is None or not isinstance(answer.get("ok"), bool) or 300 <= reply.status < 400:
+        return _answer(reply, proof)
+
+    async def upload(self, file: "AttachedFile") -> dict[str, str]:
+        """Upload a file and return what `share` needs; it is invisible until then, so that a repeat is safe."""
+        try:
+            place = await self._form(
+                "files.getUploadURLExternal",
+                {"filename": file.name, "length": str(file.size), "alt_txt": file.alt or None},
+                proof="upload_url",
+            )
+            body = file_body(file)
+            reply = await self._http.request(
+                "POST",
+                str(place["upload_url"]),
+                headers={"Content-Type": body.content_type},
+                body=body,
+                timeout_s=CALL_TIMEOUT_S + upload_s(len(body)),
+            )
+        except RemoteError as failure:
+            if failure.kind is not FailureKind.AMBIGUOUS:
+                raise
+            kind, code = FailureKind.TRANSIENT, failure.provider_code
+            raise ChannelError("the upload was interrupted", kind=kind, provider_code=code) from None
+        if reply.status != 200:
             raise unusable(reply, API_URL.name)
-        if not answer["ok"]:
-            raise _refusal(reply, answer)
-        if proof and not isinstance(answer.get(proof), str):
-            raise unusable(reply, API_URL.name)
-        return answer
+        return {"id": str(place.get("file_id", "")), "title": file.name}
+
+    async def share(self, files: "Sequence[dict[str, str]]", channel: str, thread: str) -> None:
+        """Show uploaded files below a message; `channel` is an ID."""
+        from json import dumps
+
+        fields = {"files": dumps(list(files)), "channel_id": channel, "thread_ts": thread or None}
+        await self._form("files.completeUploadExternal", fields)
+
+    async def _form(self, method: str, fields: "Mapping[str, str | None]", *, proof: str = "") -> dict[str, Any]:
+        """Call a method that accepts forms only."""
+        from urllib.parse import urlencode
+
+        body = urlencode({name: value for name, value in fields.items() if value is not None})
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Authorization": f"Bearer {self._token}"}
+        reply = await self._http.request("POST", f"{self._base}/{method}", headers=headers, body=body.encode())
+        return _answer(reply, proof)
 
     async def respond(self, url: str, body: dict[str, Any]) -> None:
         """Post to a `response_url`, which answers in plain text; raises RemoteError."""
@@ -118,6 +164,18 @@ class TeamchatApi:
 
         headers["Content-Type"] = "application/json; charset=utf-8"
         return await self._http.request("POST", url, headers=headers, body=to_json(body).encode())
+
+
+def _answer(reply: "HttpResponse", proof: str) -> dict[str, Any]:
+    """Return the answer to a method; raise ChannelError for a refusal or an unusable answer."""
+    answer = reply.json_object()
+    if answer is None or not isinstance(answer.get("ok"), bool) or 300 <= reply.status < 400:
+        raise unusable(reply, API_URL.name)
+    if not answer["ok"]:
+        raise _refusal(reply, answer)
+    if proof and not isinstance(answer.get(proof), str):
+        raise unusable(reply, API_URL.name)
+    return answer
 
 
 def _refusal(reply: "HttpResponse", answer: dict[str, Any]) -> ChannelError:

@@ -12,6 +12,7 @@ from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.text import readable
 
 if TYPE_CHECKING:
+    from tocsin.assembly.program import App
     from tocsin.messaging.outbound.results import PlannedTarget
 
 PRIORITIES = ("min", "low", "default", "high", "urgent")
@@ -35,6 +36,9 @@ def add_contents(parser: argparse.ArgumentParser, *, planned: bool = True) -> No
         help="button: view,LABEL,URL opens an address, call,LABEL,NAME[,VALUE] starts what NAME says; repeatable",
     )
     group.add_argument(
+        "--attach", action="append", default=[], metavar="FILE", help="file to send with the message; repeatable"
+    )
+    group.add_argument(
         "--mention", action="append", default=[], metavar="WHO", help="@here, @channel, @name or an ID; repeatable"
     )
     group.add_argument("--silent", action="store_true", help="deliver without a sound")
@@ -49,7 +53,7 @@ def read_contents(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Return the content that the options give, as a message takes it."""
     given: dict[str, Any] = {
         name: getattr(arguments, name)
-        for name in ("title", "type", "click", "mention", "silent", "key", "thread")
+        for name in ("title", "type", "click", "mention", "silent", "key", "thread", "attach")
         if getattr(arguments, name)
     }
     if arguments.priority:
@@ -57,6 +61,12 @@ def read_contents(arguments: argparse.Namespace) -> Mapping[str, Any]:
     if arguments.action:
         given["actions"] = arguments.action
     return given
+
+
+async def stored_contents(arguments: argparse.Namespace, app: "App") -> Mapping[str, Any]:
+    """Return the content with its files, which are stored; a dry run only reads them."""
+    content = read_contents(arguments)
+    return await app.files().take(content, dry_run=arguments.dry_run) if arguments.attach else content
 
 
 def parse_mode_of(arguments: argparse.Namespace) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tocsin.assembly.profiles import checked_profiles
 from tocsin.assembly.program import App
 from tocsin.channels.contract import Receipt, SendResult
-from tocsin.cli.commands.contents import add_contents, parse_mode_of, read_contents, show_plans
+from tocsin.cli.commands.contents import add_contents, parse_mode_of, show_plans, stored_contents
 from tocsin.cli.commands.failed_sends import report_interrupted, retry_hint
 from tocsin.cli.commands.long_texts import may_send
 from tocsin.cli.running import with_app
@@ -102,7 +102,7 @@ def _test(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    message, content, mode = read_message(arguments.message, out), read_contents(arguments), parse_mode_of(arguments)
+    message, mode = read_message(arguments.message, out), parse_mode_of(arguments)
     if arguments.dry_run:
         return _plan_send(arguments, message, options, out)
     if arguments.queue:
@@ -118,6 +118,7 @@ def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
         if not (arguments.yes or await may_send(app, out, [(channel, target)], message)):
             return FAILED
+        content = await stored_contents(arguments, app)
         call = app.messenger.send(
             channel, target, message, Caller(CLI.name), parse_mode=mode, content=content, on_cut_off=cut_off
         )
@@ -132,11 +133,12 @@ def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _plan_send(arguments: argparse.Namespace, message: str, options: Options, out: Console) -> int:
-    content, mode = read_contents(arguments), parse_mode_of(arguments)
+    mode = parse_mode_of(arguments)
 
     async def work(app: App) -> int:
         channel, target = readable(arguments.channel), readable(arguments.target)
         try:
+            content = await stored_contents(arguments, app)
             planned: MessagePlan | TocsinError = app.outbox.plan(
                 channel, target, message, parse_mode=mode, content=content
             )
@@ -152,7 +154,7 @@ def _queue(arguments: argparse.Namespace, message: str, options: Options, out: C
         channel, target = readable(arguments.channel), readable(arguments.target)
         if not (arguments.yes or await may_send(app, out, [(channel, target)], message)):
             return FAILED
-        mode, content = parse_mode_of(arguments), read_contents(arguments)
+        mode, content = parse_mode_of(arguments), await stored_contents(arguments, app)
         new = app.outbox.prepare(channel, target, message, "cli", parse_mode=mode, content=content)
         [delivery] = await app.outbox.enqueue([new], Caller(CLI.name))
         out.effect_done("the message was queued")
@@ -203,11 +205,12 @@ def _profiles(_: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _notify(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    message, content, mode = read_message(arguments.message, out), read_contents(arguments), parse_mode_of(arguments)
+    message, mode = read_message(arguments.message, out), parse_mode_of(arguments)
     profile = readable(arguments.profile)
 
     async def work(app: App) -> int:
         if arguments.dry_run:
+            content = await stored_contents(arguments, app)
             plans = app.messenger.plan(profile, message, parse_mode=mode, content=content)
             return show_plans(out, plans, app.registry.label)
 
@@ -219,6 +222,7 @@ def _notify(arguments: argparse.Namespace, options: Options, out: Console) -> in
         targets = [(entry.channel, entry.target) for entry in app.profiles().get(profile).entries]
         if not (arguments.yes or await may_send(app, out, targets, message)):
             return FAILED
+        content = await stored_contents(arguments, app)
         if arguments.queue:
             call = app.messenger.notify_by_queue(profile, message, Caller(CLI.name), parse_mode=mode, content=content)
         else:

@@ -24,7 +24,7 @@ from tocsin.cli.doctor.machine import (
 )
 from tocsin.cli.doctor.models import SUBJECT, check_chat_model, check_speech
 from tocsin.cli.doctor.ports import check_ports
-from tocsin.cli.doctor.stores import check_bus, check_inbox, check_queue
+from tocsin.cli.doctor.stores import check_bus, check_inbox, check_message_files, check_queue
 from tocsin.cli.opening import open_settings
 from tocsin.core.config.settings import Settings
 from tocsin.core.errors import ConfigError
@@ -112,6 +112,7 @@ async def _examine_app(app: App, *, probe: bool) -> list[Finding]:
         *await feature_findings(app.features),
         check_audit_log(app),
         *await collect("queue", check_queue(app)),
+        *await collect("files", check_message_files(app)),
         *await collect("bus", check_bus(app)),
         *await collect("inbox", check_inbox(app)),
         *await collect("channels", check_channels(app, probe=probe)),

@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncIterator
 
+from tocsin.assembly.files import FOLDER
 from tocsin.assembly.full.sqlite_receiving import left_in_database
 from tocsin.assembly.program import App
 from tocsin.assembly.storage import LEFT_FIX
 from tocsin.assembly.stores import DATABASE_FILE
-from tocsin.core.config.variables import REDIS_URL, STORE
+from tocsin.core.config.variables import FILES_QUOTA_MB, FILES_REDIS_MB, REDIS_URL, STORE
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.redis_client import open_redis
 from tocsin.core.text.strings import number_of
@@ -17,6 +18,7 @@ from tocsin.terminal.findings import Finding, failure
 
 # Received messages are processed immediately; one that waits longer has no process to handle it.
 WAITS_S = 600
+NEARLY_FULL = 0.9
 
 
 def has_database(app: App) -> bool:
@@ -58,6 +60,29 @@ async def _find_waiting(app: App) -> list[Finding]:
             Finding("warning", "queue", detail, "sending resumes automatically; send less often if this happens again")
         )
     return findings
+
+
+async def check_message_files(app: App) -> AsyncIterator[Finding]:
+    """Check that the files of waiting messages are stored, and that there is room for more."""
+    if app.settings[STORE] != "redis" and not (has_database(app) and (app.settings.data_dir / FOLDER).exists()):
+        return
+    store = app.files().store()
+    try:
+        needed, usage = await app.outbox.store.needed_files(app.clock.now()), await store.usage()
+        missing = needed - await store.hashes() if needed else frozenset()
+    except TocsinError as error:
+        yield failure("files", error)
+        return
+    if missing:
+        detail = f"{number_of(len(missing), 'file')} of waiting messages are not stored: these messages will fail"
+        yield Finding("error", "files", detail, "restore the files from the backup, or send the messages again")
+    used, quota = usage.size / 2**20, usage.quota / 2**20
+    told = f"{number_of(usage.count, 'file')} of messages, {used:,.0f} of {quota:,.0f} MiB"
+    if usage.size > usage.quota * NEARLY_FULL:
+        setting = (FILES_REDIS_MB if app.settings[STORE] == "redis" else FILES_QUOTA_MB).name
+        yield Finding("warning", "files", told, f"lower FILES_KEEP_DAYS, or raise {setting}")
+    elif usage.count:
+        yield Finding("ok", "files", told)
 
 
 async def check_bus(app: App) -> AsyncIterator[Finding]:

@@ -5,6 +5,8 @@ A transport records its progress. If none does, a started attempt counts as poss
 
 from contextvars import ContextVar
 
+SLOWEST_UPLOAD = 64 * 1024  # bytes per second; a slower upload times out
+
 _CURRENT: ContextVar["Departure | None"] = ContextVar("departure", default=None)
 
 
@@ -35,3 +37,8 @@ def note_departure(*, possible: bool) -> None:
     departure = _CURRENT.get()
     if departure is not None:
         departure.note(possible=possible)
+
+
+def upload_s(size: int) -> float:
+    """Return the seconds that an upload of `size` bytes may take in addition to the usual time-out."""
+    return size / SLOWEST_UPLOAD

@@ -8,15 +8,18 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, TypeVar, cast
-from urllib.parse import urlsplit
+from contextlib import aclosing
+from functools import cached_property
+from typing import Any, TypeVar, cast
 
 import httptools
 
+from tocsin.core.errors import RemoteError
 from tocsin.core.http.addresses import is_address
+from tocsin.core.http.bodies import StreamedBody
 from tocsin.core.http.departure import note_departure
 from tocsin.core.http.proxy import HINT, Tunnel, authorization_header, proxy_for
+from tocsin.core.http.request_head import RequestTarget, bracketed, in_full, parse_target, request_head
 from tocsin.core.http.transport import (
     CALL_TIMEOUT_S,
     CONNECT_TIMEOUT_S,
@@ -26,7 +29,6 @@ from tocsin.core.http.transport import (
     certificate_refused,
     connect_failed,
     describe_os_error,
-    displayed_host,
     outcome_unknown,
 )
 
@@ -39,17 +41,6 @@ MAX_CONNECTIONS = 256
 MAX_FRAMING_BYTES = 7 * MAX_BODY_BYTES
 # The other address family is tried after that: RFC 8305, section 5.
 NEXT_ADDRESS_S = 0.25
-
-
-class RequestTarget(NamedTuple):
-    """The parts of a URL: `origin` selects the connection pool, `path` goes into the request line."""
-
-    origin: str
-    host: str
-    port: int
-    secure: bool
-    authority: str
-    path: str
 
 
 class DirectTransport:
@@ -74,7 +65,7 @@ class DirectTransport:
         url: str,
         *,
         headers: Mapping[str, str],
-        body: bytes = b"",
+        body: bytes | StreamedBody = b"",
         timeout_s: float = CALL_TIMEOUT_S,
         read_timeout_s: float = READ_TIMEOUT_S,
         max_body_bytes: int = MAX_BODY_BYTES,
@@ -84,16 +75,21 @@ class DirectTransport:
         proxy = proxy_for(place.origin)
         deadline = asyncio.get_running_loop().time() + timeout_s
         if proxy and not place.secure:
-            message = _head(method, _in_full(place), {**headers, **authorization_header(proxy)}, len(body)) + body
+            message = request_head(method, in_full(place), {**headers, **authorization_header(proxy)}, len(body))
         else:
-            message = _head(method, place, headers, len(body)) + body
+            message = request_head(method, place, headers, len(body))
+        upload = None
+        if isinstance(body, bytes):
+            message += body
+        else:
+            upload = body
         note_departure(possible=False)
         async with self._slots:
             limit_s = min(self._connect_timeout_s, timeout_s)
             connection = self._take(place.origin) or await self._connect(place, proxy, url, limit_s)
             try:
                 call = RequestCycle(asyncio.get_running_loop(), url, deadline, read_timeout_s, max_body_bytes)
-                return await connection.exchange(message, call)
+                return await connection.exchange(message, call, upload)
             finally:
                 self._give_back(place.origin, connection)
 
@@ -164,7 +160,7 @@ class DirectTransport:
             reason = "TLS failed" if isinstance(error, ssl.SSLError) else describe_os_error(error)
             raise connect_failed(url, f"the proxy {door.authority}: {reason}", HINT) from None
         try:
-            await tunnel.open(transport, f"{_bracketed(place.host)}:{place.port}", proxy)
+            await tunnel.open(transport, f"{bracketed(place.host)}:{place.port}", proxy)
             connection = Connection()
             loop = asyncio.get_running_loop()
             inner = await loop.start_tls(transport, connection, self._tls, server_hostname=place.host)
@@ -194,27 +190,55 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._call: RequestCycle | None = None
         self._used_at = 0.0
+        self._in_step = True  # false once a request was not sent completely
+        self._paused: asyncio.Future[None] | None = None  # while the server takes nothing
         # One timer for many calls: each ends long before it is checked.
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's class does not derive from it
 
-    async def exchange(self, message: bytes, call: "RequestCycle") -> HttpResponse:
-        """Send `message` and return the response; an interrupted body is returned as far as it arrived."""
+    async def exchange(self, message: bytes, call: "RequestCycle", upload: StreamedBody | None = None) -> HttpResponse:
+        """Send a request and return the response; an interrupted body is returned as far as it arrived."""
         self.reusable = False
         self._call = call
         self._look_at(call.due())
         note_departure(possible=True)
         self._transport.write(message)
         try:
+            if upload is not None:
+                await self._upload(upload, call)
             reply = await call.answer
         finally:
             self._call = None
             call.release()
-        self.reusable = call.keeps_alive and not self._transport.is_closing()
+        self.reusable = call.keeps_alive and self._in_step and not self._transport.is_closing()
         self._used_at = self._loop.time()
         return reply
+
+    async def _upload(self, upload: StreamedBody, call: "RequestCycle") -> None:
+        """Send the blocks as fast as the server takes them; stop if it responds before the end."""
+        sent = 0
+        async with aclosing(upload.blocks()) as blocks:
+            async for block in blocks:
+                if call.answer.done():
+                    break
+                sent += len(block)
+                self._transport.write(block)
+                if self._paused is not None:
+                    await asyncio.wait((self._paused, call.answer), return_when=asyncio.FIRST_COMPLETED)
+                call.sent_more()
+        self._in_step = sent == upload.length
+        if not self._in_step and not call.answer.done():
+            raise RemoteError("the content of a file changed while it was sent", hint="send the message again")
+
+    def pause_writing(self) -> None:
+        self._paused = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        if self._paused is not None:
+            self._paused.set_result(None)
+            self._paused = None
 
     def is_fresh(self) -> bool:
         """Whether the connection is open and was used recently."""
@@ -293,6 +317,10 @@ class RequestCycle:
             self._break_off("did not respond in time")
         return overdue
 
+    def sent_more(self) -> None:
+        """Note that the server takes the request."""
+        self._heard_at = self._loop.time()
+
     def release(self) -> None:
         """Release the parser, which references this object: else each call waits for the garbage collector."""
         self._parser = None
@@ -352,39 +380,6 @@ class RequestCycle:
             self._finish(complete=False)
         elif not self.answer.done():
             self.answer.set_exception(outcome_unknown(self._url, reason))
-
-
-@lru_cache(maxsize=256)
-def parse_target(url: str) -> RequestTarget:
-    """Split `url` into its parts."""
-    parts = urlsplit(url)
-    secure = parts.scheme == "https"
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    authority = displayed_host(url)
-    host = parts.hostname or ""
-    return RequestTarget(
-        f"{parts.scheme}://{authority}", host, parts.port or (443 if secure else 80), secure, authority, path
-    )
-
-
-def _in_full(place: RequestTarget) -> RequestTarget:
-    """Return the absolute form that a proxy requires: RFC 9112, section 3.2.2."""
-    return place._replace(path=place.origin + place.path)
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def _head(method: str, place: RequestTarget, headers: Mapping[str, str], length: int) -> bytes:
-    lines = [f"{method} {place.path} HTTP/1.1", f"Host: {place.authority}", "Accept: */*"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    if length or method != "GET":
-        lines.append(f"Content-Length: {length}")
-    head = "\r\n".join(lines)
-    if head.count("\r") != len(lines) - 1 or head.count("\n") != len(lines) - 1 or "\0" in head:
-        raise ValueError("a line break in a header or an address of a request")
-    return f"{head}\r\n\r\n".encode()
 
 
 async def _open_socket(place: RequestTarget, check_address: Callable[[str], None] = lambda _: None) -> socket.socket:

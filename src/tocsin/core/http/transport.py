@@ -8,9 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tocsin.core.errors import FailureKind, RemoteError, clamp_retry_after_s
+
+if TYPE_CHECKING:
+    from tocsin.core.http.bodies import StreamedBody
 
 # Source of all four: docs/facts/calls.md, "Timeouts".
 CONNECT_TIMEOUT_S = 5.0
@@ -62,7 +65,7 @@ class Transport(Protocol):
         url: str,
         *,
         headers: Mapping[str, str],
-        body: bytes = b"",
+        body: "bytes | StreamedBody" = b"",
         timeout_s: float = CALL_TIMEOUT_S,
         read_timeout_s: float = READ_TIMEOUT_S,
         max_body_bytes: int = MAX_BODY_BYTES,

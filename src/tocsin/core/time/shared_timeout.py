@@ -17,9 +17,12 @@ class SharedTimeout:
         self._ends: dict[TimeLimit, float] = {}  # in order of expiry
         self._timer: asyncio.TimerHandle | None = None
 
-    def limit(self) -> "TimeLimit":
-        """Return the timeout of one task; `with shared.limit():` replaces `asyncio.timeout`."""
-        return TimeLimit(self)
+    def limit(self, more_s: float = 0.0) -> "TimeLimit":
+        """Return the timeout of one task; `with shared.limit():` replaces `asyncio.timeout`.
+
+        A timeout that is longer by `more_s` has a timer of its own.
+        """
+        return TimeLimit(SharedTimeout(self._seconds + more_s) if more_s else self)
 
     def begin(self, limit: "TimeLimit", loop: asyncio.AbstractEventLoop) -> None:
         """Make `limit` expire when its time is over."""

@@ -9,6 +9,7 @@ from tocsin.core.storage.redis_time import micro
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.model import OPEN, Delivery, Policy
 from tocsin.delivery.redis import scripts
+from tocsin.delivery.redis.attached import note_files
 from tocsin.delivery.redis.records import encode_constants, encode_key, encode_outcome, micro_or_none, to_delivery
 
 READ_AT_ONCE = 5_000
@@ -38,6 +39,7 @@ class RedisDeliveries:
         args: list[Argument] = ["", micro(self._clock.now())]
         for delivery in records:
             args += self._words(delivery)
+        await note_files(self._client, self._prefix, records)
         await self._ask(scripts.TAKE_IN, args)
 
     async def remove(self, records: Sequence[Delivery]) -> None:

@@ -33,6 +33,7 @@ from tocsin.delivery.model import (
     Rate,
 )
 from tocsin.delivery.redis import scripts
+from tocsin.delivery.redis.attached import needed_files, note_files
 from tocsin.delivery.redis.health import read_health
 from tocsin.delivery.redis.records import (
     encode_constants,
@@ -102,6 +103,7 @@ class RedisStore:
             ]
         if not args:
             return []
+        await note_files(self._client, self._prefix, accepted)
         answers = await self._run(scripts.ENQUEUE, args, now=now)
         return [to_delivery(known) if known else own for own, known in zip(accepted, answers[0], strict=True)]
 
@@ -115,6 +117,7 @@ class RedisStore:
             *(micro(delivery.created_at), micro(finished_at), encode_constants(delivery), encode_outcome(delivery)),
             *(encode_key(delivery.key), encode_key(delivery.thread)),
         ]
+        await note_files(self._client, self._prefix, [delivery])
         await self._run(scripts.RECORD, args)
 
     async def claim_due(self, worker: str, limit: int, rules: Mapping[str, ChannelRules]) -> list[Delivery]:
@@ -141,8 +144,8 @@ class RedisStore:
     async def begin_change(self, worker: str, id: str, operation: MessageOperation) -> bool:
         return bool((await self._run(scripts.BEGIN_CHANGE, [worker, id, operation]))[0])
 
-    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:
-        answers = await self._run(scripts.PROGRESS, [worker, id, parts_sent, parts_total])
+    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int, ref: str = "") -> bool:
+        answers = await self._run(scripts.PROGRESS, [worker, id, parts_sent, parts_total, ref])
         return bool(answers[0])
 
     async def pace(self, channel: str, target: str, rules: ChannelRules) -> float:
@@ -255,6 +258,9 @@ class RedisStore:
 
     async def cancel(self, id: str) -> Delivery:
         return _changed(id, await self._run(scripts.CANCEL, [encode_key(id)]), ONLY_CANCELS)
+
+    async def needed_files(self, since: float) -> frozenset[str]:
+        return await needed_files(self._client, self._prefix, since)
 
     async def counts(self) -> dict[DeliveryStatus, int]:
         statuses = list(DeliveryStatus)

@@ -3,13 +3,15 @@
 The planner does not know frequencies: for `status = 'sent'` and a time it would sort a million rows.
 """
 
+import json
 import re
 import sqlite3
 
 from tocsin.core.pages import ListPage
 from tocsin.core.text.strings import storable
-from tocsin.delivery.model import Delivery, DeliveryStatus
+from tocsin.delivery.model import CONTENT, Delivery, DeliveryStatus
 from tocsin.delivery.sqlite.lanes import to_delivery
+from tocsin.delivery.sqlite.schema import HAS_FILES
 from tocsin.delivery.store import DeliveryFilter, search_words
 
 _NEVER = 2**63 - 1
@@ -94,3 +96,13 @@ def _words(text: str) -> str:
     # The index contains letters and digits only; punctuation alone would match nothing.
     terms = [f'"{word}"{"*" if len(word) > 1 else ""}' for word in words if any(map(str.isalnum, word))]
     return " AND ".join(search_words(terms))
+
+
+def needed_files(connection: sqlite3.Connection, since: float) -> frozenset[str]:
+    """Return the hashes as `DeliveryStore.needed_files` does."""
+    sql = (
+        f"SELECT extra FROM deliveries INDEXED BY deliveries_files WHERE {HAS_FILES}"  # noqa: S608  # a text of our own
+        " AND (finished_at IS NULL OR finished_at > ?)"
+    )
+    contents = (json.loads(extra)[CONTENT] for (extra,) in connection.execute(sql, [since]))
+    return frozenset(str(each["hash"]) for content in contents for each in content["attach"])

@@ -33,7 +33,7 @@ from tocsin.delivery.sqlite import lanes
 from tocsin.delivery.sqlite.accept import enqueue, record_all
 from tocsin.delivery.sqlite.lanes import Now, to_delivery
 from tocsin.delivery.sqlite.schema import CHANGES
-from tocsin.delivery.sqlite.search import index_words, search
+from tocsin.delivery.sqlite.search import index_words, needed_files, search
 from tocsin.delivery.store import (
     ONLY_CANCELS,
     ONLY_DISMISSALS,
@@ -141,15 +141,13 @@ class SqliteStore:
 
         return await self._write(work)
 
-    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:
+    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int, ref: str = "") -> bool:
 
         def work(connection: sqlite3.Connection, _: Now) -> bool:
             row = _held(connection, worker, id)
             if row is not None:
-                connection.execute(
-                    "UPDATE deliveries SET parts_sent = ?, parts_total = ? WHERE seq = ?",
-                    [parts_sent, parts_total, row["seq"]],
-                )
+                sql = "UPDATE deliveries SET parts_sent = ?, parts_total = ?, ref = ? WHERE seq = ?"
+                connection.execute(sql, [parts_sent, parts_total, ref or row["ref"], row["seq"]])
             return row is not None
 
         return await self._write(work)
@@ -273,6 +271,9 @@ class SqliteStore:
             return to_delivery(_row(connection, id))
 
         return await self._write(work)
+
+    async def needed_files(self, since: float) -> frozenset[str]:
+        return await self._database.read(lambda c: needed_files(c, since))
 
     async def counts(self) -> dict[DeliveryStatus, int]:
         sql = "SELECT status, count(*) FROM deliveries GROUP BY status"

@@ -117,15 +117,17 @@ class ProvidedSkills:
 
 
 def _for_assistant(**fields: Any) -> "AssistantRequest":
-    from tocsin.features.ability_records import AssistantRequest
-
-    return AssistantRequest(**fields)
+    return _records()[0](**fields)
 
 
 def _info(name: str, description: str, keywords: Sequence[str], reason: str = "") -> "SkillInfo":
-    from tocsin.features.ability_records import SkillInfo
+    return _records()[1](name, description, reason, tuple(keywords))
 
-    return SkillInfo(name, description, reason, tuple(keywords))
+
+def _records() -> "tuple[type[AssistantRequest], type[SkillInfo]]":
+    from tocsin.features.ability_records import AssistantRequest, SkillInfo
+
+    return AssistantRequest, SkillInfo
 
 
 async def start_skill(skills: Skills, name: str, asked: "StartRequest") -> ActiveRun:

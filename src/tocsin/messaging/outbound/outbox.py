@@ -274,7 +274,7 @@ class Outbox:
         """
         try:
             finished = self._finished(outgoing, receipt, source, id)
-            if thread := outgoing.content.get("thread"):
+            if (thread := outgoing.content.get("thread", "")) or receipt.text_sent:
                 finished = replace(finished, thread=thread, ref=encode_ref(receipt))
             if keyed:
                 key, revision = outgoing.content["key"], keyed.revision if receipt.result.ok else 0

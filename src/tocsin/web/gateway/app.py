@@ -30,6 +30,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import MakeLimiter
 from tocsin.core.time.timestamps import timestamp
+from tocsin.delivery.files.intake import FileIntake
 from tocsin.features.context import GatewayRoute
 from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.model import Backlog
@@ -78,6 +79,7 @@ class GatewayDependencies:
     messenger: Messenger
     outbox: Outbox
     keys: IdempotencyKeys
+    files: Callable[[], FileIntake]
     limiter: MakeLimiter
     inbox: Inbox
     buttons: PressedButtons
@@ -96,7 +98,7 @@ def build_gateway(parts: GatewayDependencies) -> ASGIApp:
 def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
     """Return all routes; one with a `scope` requires a token if GATEWAY_TOKEN is set, and validates any token sent."""
 
-    sending = SendHandler(parts.messenger, parts.outbox, parts.keys)
+    sending = SendHandler(parts.messenger, parts.outbox, parts.keys, parts.files)
     deliveries = DeliveryRoutes(parts.outbox, parts.registry)
     webhooks = gateway.webhooks()
     presses = PressPages(parts.registry, parts.buttons, parts.inbox, parts.clock)

@@ -3,7 +3,8 @@
 import json
 import logging
 from asyncio import CancelledError
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qs
@@ -16,6 +17,7 @@ from tocsin.channels.contract import NO_CONTENT, Receipt, SendResult
 from tocsin.channels.model import FORMATS
 from tocsin.core.errors import ChannelError, ConfigError, TocsinError, UnknownProfileError
 from tocsin.core.records.as_json import to_json
+from tocsin.delivery.files.intake import FileIntake
 from tocsin.delivery.model import Accepted
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, keep_lease
@@ -25,9 +27,11 @@ from tocsin.rest.headers import header_values, idempotency_key, prefers_async, r
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.bearer import GATEWAY_USER
 from tocsin.web.gateway.audit_actions import GATEWAY
+from tocsin.web.gateway.forms import MAX_TEXT_BYTES, FormReader, read_text
 from tocsin.web.gateway.records import MESSAGE_FIELDS, PROFILE, PROFILE_REQUEST, QUEUE_REQUEST, TERMS
 from tocsin.web.http.asgi import read_body
-from tocsin.web.http.bodies import parse_fields, refuse_field
+from tocsin.web.http.bodies import parse_fields, read_media_type, refuse_field
+from tocsin.web.http.clients import bucket_key
 from tocsin.web.http.send_answers import (
     SendResponse,
     partial_response,
@@ -45,15 +49,23 @@ _CONTENT_NAMES = frozenset(field.name for field in CONTENT.fields)
 class SendHandler:
     """The handler of POST /send."""
 
-    def __init__(self, messenger: Messenger, outbox: Outbox, keys: IdempotencyKeys) -> None:
+    def __init__(
+        self, messenger: Messenger, outbox: Outbox, keys: IdempotencyKeys, files: Callable[[], FileIntake]
+    ) -> None:
         self._messenger = messenger
         self._outbox = outbox
         self._keys = keys
+        self._files = files
 
     async def send(self, scope: Scope, receive: Receive) -> ASGIApp:
         """Send one message; return its send result, or its location in the queue."""
-        raw = await read_body(scope, receive)
-        body = _with_content(parse_fields(scope, raw, QUEUE_REQUEST, _OTHERS))
+        if read_media_type(scope) == "multipart/form-data":
+            raw, files = await self._read_form(scope, receive)
+        else:
+            raw, files = await read_body(scope, receive), []
+        body = _with_content(parse_fields(scope, raw, QUEUE_REQUEST, _OTHERS, "application/json" if files else ""))
+        if files or body.get("content", NO_CONTENT).get("attach"):
+            body = await self._with_files(body, files)
         require_target(scope, body.get("profile", ""))
         queued = prefers_async(scope)
         if not queued:
@@ -73,6 +85,33 @@ class SendHandler:
         except StillRunningError:
             detail = "The request with this Idempotency-Key is still being processed."
             raise HttpProblemError("conflict", detail, headers={"Retry-After": "1"}) from None
+
+    async def _read_form(self, scope: Scope, receive: Receive) -> tuple[bytes, list[Mapping[str, Any]]]:
+        """Store the files of a form, and return its other parts as a JSON object."""
+        intake, files, fields, left = self._files(), list[Mapping[str, Any]](), dict[str, str](), MAX_TEXT_BYTES
+        large_bodies, document = scope["tocsin.large_bodies"], b""
+        async with (
+            large_bodies.slot(bucket_key(scope["tocsin.client"])),
+            aclosing(FormReader(scope, receive).parts()) as parts,
+        ):
+            async for part in parts:
+                if part.file is not None:
+                    room = intake.max_bytes - sum(each["size"] for each in files)
+                    files.append(await _stored(intake.add_part(part.file, part.type, part.blocks, room)))
+                    continue
+                text = await read_text(part, left)
+                left -= len(text)
+                if part.type == "application/json":
+                    document = text
+                else:
+                    fields[part.name] = text.decode("utf-8", "replace")
+        return document or json.dumps(fields).encode(), files
+
+    async def _with_files(self, body: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return the fields with all files stored: those of the form, after those of its JSON."""
+        content = body.get("content", NO_CONTENT)
+        attach = [*content.get("attach", ()), *files]
+        return {**body, "content": await _stored(self._files().take({**content, "attach": attach}))}
 
     async def withdraw(self, scope: Scope, receive: Receive) -> ASGIApp:
         """DELETE /messages/{channel}/{key}: withdraw the message of a key, now or through the queue."""
@@ -221,6 +260,16 @@ class SendHandler:
                 "the idempotency key is already in the queue"
             )  # from an earlier request whose response was lost
         return SendResponse(to_json(delivery, Accepted), 202, keep=True, headers=_where(delivery.id))
+
+
+async def _stored(storing: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Wait until files are stored; raise the problem of those that cannot be."""
+    try:
+        return await storing
+    except ChannelError as error:
+        raise HttpProblemError("validation-failed", f"{error.sentence()}.", headers={"Connection": "close"}) from None
+    except TocsinError as error:
+        raise HttpProblemError("not-ready", f"{error.sentence()}.", headers={"Connection": "close"}) from None
 
 
 def _with_content(body: Mapping[str, Any]) -> Mapping[str, Any]:

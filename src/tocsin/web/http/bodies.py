@@ -15,13 +15,14 @@ NO_OTHERS: Mapping[str, RecordType] = MappingProxyType({})
 
 
 def parse_fields(
-    scope: Scope, raw: bytes, record: RecordType, others: Mapping[str, RecordType] = NO_OTHERS
+    scope: Scope, raw: bytes, record: RecordType, others: Mapping[str, RecordType] = NO_OTHERS, kind: str = ""
 ) -> Mapping[str, Any]:
     """Return the fields of a JSON body; raise the problem of an invalid one.
 
     Absent fields without a default are omitted. A body with a field of `others` is another record.
+    `kind` is the media type of `raw`, by default that of the request.
     """
-    members = parse_json_object(read_media_type(scope), raw)
+    members = parse_json_object(kind or read_media_type(scope), raw)
     body = read_texts(record, members)
     if body is not None:
         return body

@@ -54,7 +54,11 @@ def partial_response(receipt: Receipt) -> SendResponse:
         # The next part may have been sent as well: a replay would begin with it.
         next_step = f"see GET {known}" if may_be_out(receipt) else f"send the remaining parts with POST {known}/replay"
         result = replace(result, error=f"{result.error}; {next_step}")
-    return SendResponse(result.as_dict(), STATUSES[FailureKind.AMBIGUOUS], keep=True)
+    # A file that the provider refuses for good is refused again; the text has arrived.
+    refused = receipt.text_sent and receipt.failure is not None and receipt.failure.kind is FailureKind.PERMANENT
+    return SendResponse(
+        result.as_dict(), STATUSES[FailureKind.PERMANENT if refused else FailureKind.AMBIGUOUS], keep=True
+    )
 
 
 def response_to_fan_out(found: NotifyResult) -> SendResponse:

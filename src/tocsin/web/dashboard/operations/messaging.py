@@ -21,6 +21,7 @@ from tocsin.core.records.as_json import to_json as as_records
 from tocsin.core.text.compact_json import to_json
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.timestamps import timestamp
+from tocsin.delivery.files.intake import FileIntake
 from tocsin.delivery.store import ChannelFigures
 from tocsin.messaging.outbound.audit_actions import MSG_TEST
 from tocsin.messaging.outbound.caller import Caller
@@ -31,12 +32,14 @@ from tocsin.messaging.outbound.results import PlannedTarget
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.headers import prefers_async, require_target
 from tocsin.rest.operations import OfferedTool, Operations, operation
+from tocsin.rest.problems import HttpProblemError
 from tocsin.web.dashboard.operations.channel_settings import CHANNEL_CONNECT
 from tocsin.web.dashboard.operations.messaging_models import (
     FAN_OUT,
     OUTCOMES,
     ChannelList,
     DryRun,
+    MessageBody,
     ProfileList,
     ProfileMessage,
     ProfilePlan,
@@ -65,6 +68,7 @@ class MessagingDependencies:
     registry: Registry
     messenger: Messenger
     outbox: Outbox
+    files: Callable[[], FileIntake]
     profiles: Callable[[], Profiles]  # with each target validated as a send would
     profile_uses: Callable[[], Awaitable[Sequence[tuple[str, str, str]]]]  # profile, kind and name of each sender
 
@@ -143,10 +147,11 @@ class MessagingRoutes:
         it is not sent, and the response is `{parts, warnings}`.
         """
         require_target(request.scope)
+        content = await self._stored(body, dry_run=body.dry_run)
         if body.dry_run:
-            return self._plan(body)
+            return self._plan(body, content)
         if (preferred := prefers_async(request.scope)) or body.queue:
-            queued = await self._queue(body, caller)
+            queued = await self._queue(body, content, caller)
             if preferred and queued.status_code == 202:
                 queued.headers["Preference-Applied"] = "respond-async"
             return queued
@@ -158,7 +163,7 @@ class MessagingRoutes:
                 body.said,
                 caller,
                 parse_mode=body.mode,
-                content=body.content,
+                content=content,
                 on_cut_off=cut_off.extend,
             )
         except asyncio.CancelledError:  # the service stops: the caller must learn that the message may have been sent
@@ -170,20 +175,28 @@ class MessagingRoutes:
             partial_response(receipt) if partly else response_to_send(receipt.result, receipt.failure), receipt
         )
 
-    def _plan(self, body: SendMessage) -> Response:
+    async def _stored(self, body: MessageBody, *, dry_run: bool = False) -> Mapping[str, Any]:
+        """Return the content of a message with its files stored; raise the problem of those that cannot be."""
+        content = body.content
+        if not content.get("attach"):
+            return content
         try:
-            plan = self._parts.outbox.plan(
-                body.channel, body.target, body.said, parse_mode=body.mode, content=body.content
-            )
+            return await self._parts.files().take(content, dry_run=dry_run)
+        except ChannelError as error:
+            raise HttpProblemError("validation-failed", f"{error.sentence()}.") from None
+
+    def _plan(self, body: SendMessage, content: Mapping[str, Any]) -> Response:
+        try:
+            plan = self._parts.outbox.plan(body.channel, body.target, body.said, parse_mode=body.mode, content=content)
         except (ChannelError, ConfigError) as error:
             return self._refused(body, error)
         return JSONResponse(_planned(plan))
 
-    async def _queue(self, body: SendMessage, caller: Caller) -> Response:
+    async def _queue(self, body: SendMessage, content: Mapping[str, Any], caller: Caller) -> Response:
         outbox = self._parts.outbox
         try:
             new = outbox.prepare(
-                body.channel, body.target, body.said, caller.source, parse_mode=body.mode, content=body.content
+                body.channel, body.target, body.said, caller.source, parse_mode=body.mode, content=content
             )
         except (ChannelError, ConfigError) as error:
             return self._refused(body, error)
@@ -231,18 +244,17 @@ class MessagingRoutes:
         of its delivery.
         """
         require_target(request.scope, name)
+        content = await self._stored(body, dry_run=body.dry_run)
         if body.dry_run:
-            plans = self._parts.messenger.plan(name, body.message, parse_mode=body.mode, content=body.content)
+            plans = self._parts.messenger.plan(name, body.message, parse_mode=body.mode, content=content)
             return JSONResponse({"profile": name, "plans": [_planned_target(each) for each in plans]})
         if prefers_async(request.scope):
             found = await self._parts.messenger.notify_by_queue(
-                name, body.message, caller, parse_mode=body.mode, content=body.content
+                name, body.message, caller, parse_mode=body.mode, content=content
             )
             status, applied = 202 if found.sent else 422, {"Preference-Applied": "respond-async"}
             return JSONResponse(_profile_result(found), status, applied if found.sent else None)
-        found = await self._parts.messenger.notify(
-            name, body.message, caller, parse_mode=body.mode, content=body.content
-        )
+        found = await self._parts.messenger.notify(name, body.message, caller, parse_mode=body.mode, content=content)
         return JSONResponse(_profile_result(found), fan_out_status(found))
 
 

@@ -1371,6 +1371,7 @@ export interface ProfileMessage {
   type?: string;
   click?: string;
   actions?: ({ action?: "view" | "call"; label: string; url?: string; name?: string; value?: string; style?: "" | "primary" | "success" | "danger"; confirm?: string; once?: boolean; })[];
+  attach?: { name: string; type?: string; alt?: string; content?: string; hash?: string; size?: number; }[];
   mention?: string | string[];
   silent?: boolean;
   key?: string;
@@ -1701,6 +1702,7 @@ export interface SendMessage {
   type?: string;
   click?: string;
   actions?: ({ action?: "view" | "call"; label: string; url?: string; name?: string; value?: string; style?: "" | "primary" | "success" | "danger"; confirm?: string; once?: boolean; })[];
+  attach?: { name: string; type?: string; alt?: string; content?: string; hash?: string; size?: number; }[];
   mention?: string | string[];
   silent?: boolean;
   key?: string;
