@@ -18,7 +18,7 @@ UNKNOWN_TYPE = "application/octet-stream"
 IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})  # what every product shows inline
 
 # Slashes, control characters, and those that turn the direction of text, which hide the end of a name.
-_BAD = r"\x00-\x1f\x7f/\\\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_BAD = r"\x00-\x1f\x7f/\\\u2028-\u202e\u2066-\u2069"
 _NAME_RULE = "not the name of a file: use no slashes and no control characters"
 
 ReadFile = Callable[[str], AsyncGenerator[bytes]]
