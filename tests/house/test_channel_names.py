@@ -21,9 +21,6 @@ ALLOWED = {
     "email:": "the recipient that a crontab names gets mail",
     "aiosmtpd": "the name of a package",
     "SMTP": "the protocol in which other programs send mail to a door",
-    "msmtp": "the name of a program",
-    ", Email": "the menu of another product",
-    "smtp://": "the address at which doors take mail",
     "user.email": "a setting of git",
     "tocsin test email": "an example in a help text is a command that a person can type",
 }
