@@ -36,8 +36,8 @@ def html_spans(source: str, *, is_page: bool = True) -> list[TextSpan]:
 
 
 def html_text(source: str) -> str:
-    """Return the text of a page that a stranger may have written, with the addresses of links after their texts."""
-    spans = html_spans(_well_formed(source))
+    """Return the text of a page of a stranger, with the addresses of links after their texts."""
+    spans = html_spans(well_formed(source))
     text = "".join(
         f"{span.text} ({span.url})" if span.url and span.url not in {following.url, span.text} else span.text
         for span, following in zip(spans, [*spans[1:], TextSpan("")], strict=False)
@@ -45,8 +45,8 @@ def html_text(source: str) -> str:
     return re.sub(r"\s*\n\s*\n\s*", "\n\n", re.sub(r"[^\S\n]+", " ", text)).strip()
 
 
-def _well_formed(source: str) -> str:
-    """Return a page with the tags alone that `html_spans` needs; on others, HTMLParser may take cubic time or fail."""
+def well_formed(source: str) -> str:
+    """Return a page of a stranger with plain tags and addresses of links; on others, HTMLParser may take cubic time."""
     first, *others = source.split("<!--")
     return _MARK.sub(_tag, first + "".join(each.partition("-->")[2] for each in others))
 

@@ -2,7 +2,7 @@
 
 import re
 
-from tocsin.channels.layout.html import html_spans
+from tocsin.channels.layout.html import html_spans, well_formed
 from tocsin.channels.layout.model import TextSpan
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>~])")
@@ -11,7 +11,7 @@ _MARKS = {"bold": "**", "heading": "**", "italic": "_", "strike": "~~"}
 
 def html_to_markdown(source: str) -> str:
     """Return what an HTML document shows as Markdown; nothing of it is fetched."""
-    return "".join(map(_markdown, html_spans(source))).strip()
+    return "".join(map(_markdown, html_spans(well_formed(source)))).strip()
 
 
 def _markdown(span: TextSpan) -> str:
