@@ -152,16 +152,26 @@ async def test_a_mail_beyond_the_limit_is_refused(tmp_path: Path):
         assert await mail.front.work() == []
 
 
-@pytest.mark.parametrize(("length", "is_taken"), [(100_000, True), (3_000_000, False)])
-async def test_long_lines_are_taken_up_to_a_limit(mail: MailBench, length: int, is_taken: bool):
+@pytest.mark.parametrize("content", [b"x" * 3_000_000, b"\r\n" * 1_500_000, b""], ids=["one line", "lines", "nothing"])
+async def test_content_of_lines_of_any_length_is_taken(mail: MailBench, content: bytes):
     token = await mail.add()
-    raw = b"Subject: s\r\n\r\n" + b"x" * length + b"\r\n"
-    if is_taken:
-        await mail.send(f"oncall+{token}@x", mail=raw)
-    else:
-        with pytest.raises(smtplib.SMTPDataError):
-            await mail.send(f"oncall+{token}@x", mail=raw)
-    assert len(await mail.front.work()) == is_taken
+    assert await mail.send(f"oncall+{token}@x", mail=content) == {}
+    assert len(await mail.front.work()) == 1
+
+
+async def test_commands_that_follow_a_mail_at_once_are_read_and_leading_dots_are_restored(mail: MailBench):
+    token = (await mail.add()).encode()
+    head = b"MAIL FROM:<a@x>\r\nRCPT TO:<oncall+%s@x>\r\n" % token
+    both = b"..one\r\n.two\r\n.\r\nMAIL FROM:<a@x>\r\nRCPT TO:<quiet+%s@x>\r\nDATA\r\n" % token
+    answers = await mail.raw(
+        b"EHLO x\r\n", head, b"", b"DATA\r\n", b"\r\n" + both, b"", b"", b"", b".\r\n", b"QUIT\r\n"
+    )
+
+    assert (answers.count(b"250 2.0.0"), answers.count(b"354 ")) == (2, 2)
+    assert {each.target: each.message for each in await mail.front.work()} == {
+        "alerts": ".one\ntwo",
+        "quiet": "(empty)",
+    }
 
 
 async def test_mail_without_a_sender_is_taken(mail: MailBench):
