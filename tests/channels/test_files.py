@@ -1,9 +1,8 @@
 """Files on the products, played by the stand-ins, which refuse what the products refuse (docs/messages.md, "Files")."""
 
 import hashlib
-import tracemalloc
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from email import message_from_bytes, policy
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,6 @@ KINDS: dict[str, tuple[type[OutboundAdapter], str]] = {
 }
 EVERY = sorted(KINDS)
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10\0\0\0\x10"
-LARGEST_MIB = {"botchat": 20, "teamchat": 20, "guildchat": 10, "email": 20}
 MIB = 2**20
 
 
@@ -213,17 +211,6 @@ async def test_an_upload_to_slack_whose_answer_was_lost_can_be_repeated():
         assert again.result.ok, again.result.error
         assert len(town.recorder.of("teamchat")) == 1
         assert received("teamchat", town) == [b"x"]
-
-
-@contextmanager
-def counted() -> Iterator[Callable[[], int]]:
-    """Count the bytes that this process allocates at most during the block."""
-    tracemalloc.start()
-    try:
-        base = tracemalloc.get_traced_memory()[0]
-        yield lambda: tracemalloc.get_traced_memory()[1] - base
-    finally:
-        tracemalloc.stop()
 
 
 async def test_messages_get_copies_of_files_where_the_sandbox_of_messages_reads_them(

@@ -21,7 +21,7 @@ TYPES = ("info", "success", "warning", "failure")
 
 
 def add_contents(parser: argparse.ArgumentParser, *, planned: bool = True) -> None:
-    """Add the options, for `read_contents` and `parse_mode_of`; with `planned`, also `--dry-run`."""
+    """Add the options, for `read_contents` and `parse_mode_of`; with `planned`, also `--dry-run` and `--attach`."""
     group = parser.add_argument_group("title, urgency and links")
     group.add_argument("--title", "--subject", type=_line, metavar="LINE", help="title, subject or first line")
     group.add_argument("--priority", metavar="1-5", help=f"1 to 5, or {', '.join(PRIORITIES)}")
@@ -36,9 +36,6 @@ def add_contents(parser: argparse.ArgumentParser, *, planned: bool = True) -> No
         help="button: view,LABEL,URL opens an address, call,LABEL,NAME[,VALUE] starts what NAME says; repeatable",
     )
     group.add_argument(
-        "--attach", action="append", default=[], metavar="FILE", help="file to send with the message; repeatable"
-    )
-    group.add_argument(
         "--mention", action="append", default=[], metavar="WHO", help="@here, @channel, @name or an ID; repeatable"
     )
     group.add_argument("--silent", action="store_true", help="deliver without a sound")
@@ -46,6 +43,9 @@ def add_contents(parser: argparse.ArgumentParser, *, planned: bool = True) -> No
     group.add_argument("--thread", metavar="NAME", help="group messages below the first one with the same thread")
     group.add_argument("--format", metavar="FORMAT", help=f"{', '.join(FORMATS)}, or a parse mode of the channel")
     if planned:
+        group.add_argument(
+            "--attach", action="append", default=[], metavar="FILE", help="file to send with the message; repeatable"
+        )
         group.add_argument("--dry-run", action="store_true", help="show what would be sent, and send nothing")
 
 
@@ -54,7 +54,7 @@ def read_contents(arguments: argparse.Namespace) -> Mapping[str, Any]:
     given: dict[str, Any] = {
         name: getattr(arguments, name)
         for name in ("title", "type", "click", "mention", "silent", "key", "thread", "attach")
-        if getattr(arguments, name)
+        if getattr(arguments, name, None)
     }
     if arguments.priority:
         given["priority"] = int(arguments.priority) if arguments.priority.isdecimal() else arguments.priority

@@ -6,6 +6,7 @@ import binascii
 import hashlib
 import mimetypes
 import os
+import re
 import stat
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
@@ -59,7 +60,8 @@ class FileIntake:
             raise ChannelError("an attached file must be a path or an object", hint="see docs/messages.md, Files")
         name = str(item.get("name") or "")
         if hash_ := item.get("hash"):
-            size = await self.store().size_of(str(hash_))
+            is_hash = re.fullmatch(r"[0-9a-f]{64}", str(hash_))
+            size = await self.store().size_of(str(hash_)) if is_hash else None
             if size is None:
                 raise gone(str(hash_))
             return self._named(item, StoredFile(str(hash_), self._fitting(name, size, left)))

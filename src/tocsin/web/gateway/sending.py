@@ -59,11 +59,13 @@ class SendHandler:
 
     async def send(self, scope: Scope, receive: Receive) -> ASGIApp:
         """Send one message; return its send result, or its location in the queue."""
-        if read_media_type(scope) == "multipart/form-data":
+        raw, files, kind = b"", list[Mapping[str, Any]](), ""
+        if _is_form(scope):
             raw, files = await self._read_form(scope, receive)
+            kind = "application/json"
         else:
-            raw, files = await read_body(scope, receive), []
-        body = _with_content(parse_fields(scope, raw, QUEUE_REQUEST, _OTHERS, "application/json" if files else ""))
+            raw = await read_body(scope, receive)
+        body = _with_content(parse_fields(scope, raw, QUEUE_REQUEST, _OTHERS, kind))
         if files or body.get("content", NO_CONTENT).get("attach"):
             body = await self._with_files(body, files)
         require_target(scope, body.get("profile", ""))
@@ -88,6 +90,7 @@ class SendHandler:
 
     async def _read_form(self, scope: Scope, receive: Receive) -> tuple[bytes, list[Mapping[str, Any]]]:
         """Store the files of a form, and return its other parts as a JSON object."""
+        read_media_type(scope)  # raises for a compressed one
         intake, files, fields, left = self._files(), list[Mapping[str, Any]](), dict[str, str](), MAX_TEXT_BYTES
         large_bodies, document = scope["tocsin.large_bodies"], b""
         async with (
@@ -260,6 +263,11 @@ class SendHandler:
                 "the idempotency key is already in the queue"
             )  # from an earlier request whose response was lost
         return SendResponse(to_json(delivery, Accepted), 202, keep=True, headers=_where(delivery.id))
+
+
+def _is_form(scope: Scope) -> bool:
+    kinds = header_values(scope, b"content-type")
+    return len(kinds) == 1 and kinds[0].lower().startswith("multipart/form-data")
 
 
 async def _stored(storing: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:
