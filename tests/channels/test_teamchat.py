@@ -237,6 +237,12 @@ async def test_a_part_that_fails_ends_the_send_and_says_how_many_went_out():
         ("edit_window_closed", "no longer allows"),
         ("is_inactive", "archived"),
         ("msg_blocks_too_long", "shorten"),
+        ("file_uploads_disabled", "allows no files"),
+        ("file_uploads_except_images_disabled", "only pictures"),
+        ("file_type_not_allowed", "of this type"),
+        ("file_upload_size_restricted", "smaller"),
+        ("storage_limit_reached", "full"),
+        ("posting_to_channel_denied", "share files"),
     ],
 )
 async def test_every_code_of_the_provider_comes_with_its_remedy(code: str, remedy: str):
