@@ -205,6 +205,7 @@ async def test_a_dry_run_reads_the_files_and_stores_none(bench: Bench):
     content = await bench.app.files().take({"attach": [bench.write("a.log")]}, dry_run=True)
     plan = bench.app.outbox.plan("botchat", CHAT, "hello", content=content)
     assert [(each.field, str(each.support)) for each in plan.fields] == [("attach", "native")]
+    assert [(each.name, each.size) for each in plan.files] == [("a.log", 5)]
     assert bench.stored() == []
 
 

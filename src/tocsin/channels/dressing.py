@@ -74,13 +74,23 @@ class PartPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class FilePlan:
+    """One of the files of a message, with its media type and its bytes."""
+
+    name: str
+    type: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class MessagePlan:
-    """What a message would become on a channel, without sending it."""
+    """What a message would become on a channel, without sending it; `parts` are those with a text."""
 
     channel: str
     target: str
     parts: tuple[PartPlan, ...]
     fields: tuple[FieldPlan, ...]
+    files: tuple[FilePlan, ...] = ()
 
 
 class Dressing:
@@ -212,7 +222,8 @@ class Dressing:
             for number, (text, markup) in enumerate(shown)
         )
         fields = tuple(self._fields(content)) if content else ()
-        return MessagePlan(self.adapter.spec.kind, target, parts, fields)
+        files = tuple(FilePlan(each.name, each.type, each.size) for each in content.attach) if content else ()
+        return MessagePlan(self.adapter.spec.kind, target, parts, fields, files)
 
     def _part_plan(self, part: Part) -> PartPlan:
         return PartPlan(part.text, self.adapter.spec.measure(part.text), self.adapter.layout(part))

@@ -89,10 +89,13 @@ def show_plans(out: Console, plans: "list[PlannedTarget]", label: Callable[[str]
         if isinstance(plan, TocsinError):
             out.error(f"{label(each.channel)} {each.target}: {plan.in_result()}")
             continue
-        count = len(plan.parts)
-        out.line(f"{label(plan.channel)} {plan.target}: {number_of(count, 'message')}")
+        counted = [number_of(len(plan.parts), "message")] if plan.parts else []
+        counted += [number_of(len(plan.files), "file")] if plan.files else []
+        out.line(f"{label(plan.channel)} {plan.target}: {', '.join(counted)}")
         for field in plan.fields:
             out.line(f"  {field.field}: {field.support}{f' ({field.note})' if field.note else ''}")
+        for file in plan.files:
+            out.line(f"  file: {file.name} ({file.type}, {number_of(file.size, 'byte')})")
         for part in plan.parts:
             for line in part.text.split("\n"):
                 out.line(f"  | {line}")
@@ -102,7 +105,7 @@ def show_plans(out: Console, plans: "list[PlannedTarget]", label: Callable[[str]
 def _as_json(planned: "PlannedTarget") -> dict[str, Any]:
     place, plan = {"channel": planned.channel, "target": planned.target}, planned.plan
     if isinstance(plan, TocsinError):
-        return {**place, "parts": [], "fields": [], "error": plan.in_result(), "skipped": planned.skipped}
+        return {**place, "parts": [], "fields": [], "files": [], "error": plan.in_result(), "skipped": planned.skipped}
     return {**to_json(plan), "error": "", "skipped": planned.skipped}
 
 

@@ -4,11 +4,11 @@ import asyncio
 import base64
 import binascii
 import hashlib
-import mimetypes
 import os
 import re
 import stat
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from mimetypes import MimeTypes
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from tocsin.core.errors import ChannelError
 from tocsin.core.text.strings import truncate
 from tocsin.delivery.files.store import BLOCK_BYTES, FileStore, StoredFile, gone
 
+_TYPES = MimeTypes()  # the same on every machine, without the files of the system
 SHOWN = 200  # characters of a path or name in an error
 
 
@@ -105,7 +106,7 @@ class FileIntake:
 
     def _named(self, item: Mapping[str, Any], stored: StoredFile) -> Mapping[str, Any]:
         name = str(item.get("name") or "").encode("utf-8", "replace").decode()  # names on disk may have any bytes
-        kind = item.get("type") or mimetypes.guess_type(name)[0] or UNKNOWN_TYPE
+        kind = item.get("type") or _TYPES.guess_type(name)[0] or UNKNOWN_TYPE
         alt = {"alt": item["alt"]} if item.get("alt") else {}
         return {"name": name, "type": kind, **alt, "hash": stored.hash, "size": stored.size}
 
