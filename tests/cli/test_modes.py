@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import Cli, end, wait_until_it_listens
 from tests.cli.test_receiving import ended, environment, report
 
-from tocsin.cli.demo.files import write_files
+from tocsin.cli.demo.files import DemoPorts, write_files
 from tocsin.core.audit.log import AuditLog
 from tocsin.messaging.outbound.audit_anchor import STATE_FILE
 from tocsin_standins import StandinCluster
@@ -87,7 +87,7 @@ def test_all_that_commands_and_services_make_is_for_their_user_alone(
 @pytest.mark.parametrize("umask", [0o000, 0o077])
 def test_the_files_of_the_demo_are_for_its_user_alone(tmp_path: Path, town: StandinCluster, umask: int):
     with its(umask):
-        write_files(tmp_path, town, 8100, 8200, "off")
+        write_files(tmp_path, town, DemoPorts(8100, 8200, 8300), "off")
     found = {path.relative_to(tmp_path).as_posix(): stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
     assert {name: mode for name, mode in found.items() if mode not in {0o700, 0o600}} == {}
     assert {".env", "triggers.yaml", "profiles.yaml", "skills/greet/skill.yaml", "cron.d/backup.yaml"} <= found.keys()
