@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.strings import number_of
 from tocsin.features.doors.mail.listener import bind_warning, load_tls, mail_tls
-from tocsin.features.doors.mail.settings import LMTP_IN_SOCKET, SMTP_IN_PORT
 from tocsin.features.doors.protocols.mail import MailProtocol
 from tocsin.features.doors.service import Doors
+from tocsin.features.doors.settings import LMTP_IN_SOCKET, SMTP_IN_PORT
 from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.terminal.findings import Finding
 

@@ -2,8 +2,8 @@
 
 from tocsin.core.audit.actions import ACTOR, AuditAction, AuditField, AuditSource
 from tocsin.features.contract import Feature, FeatureCommand, LiveTopic, Subsystem, WrittenFile
-from tocsin.features.doors.mail.settings import VARIABLES
 from tocsin.features.doors.schema import MIGRATIONS
+from tocsin.features.doors.settings import VARIABLES
 from tocsin.terminal.command_table import OPERATION
 
 _DOOR = AuditField("door", "name of the door")

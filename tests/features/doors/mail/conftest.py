@@ -13,7 +13,7 @@ from tests.features.doors.conftest import FrontBench, open_front
 from tests.ports import free_port
 from tests.waiting import eventually
 
-from tocsin.features.doors.mail.settings import SMTP_IN_PORT
+from tocsin.features.doors.settings import SMTP_IN_PORT
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.service import DRAIN_S, ServiceLoop
 from tocsin.features.context import FeatureContext
 from tocsin.features.doors.mail.receiver import MailReceiver
-from tocsin.features.doors.mail.settings import (
+from tocsin.features.doors.settings import (
     LMTP_IN_SOCKET,
     SMTP_IN_HOST,
     SMTP_IN_MAX_MB,

@@ -12,9 +12,9 @@ from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import FRONT_DOOR_URL
 from tocsin.features.doors.mail.addresses import MailTarget, read_targets
 from tocsin.features.doors.mail.reading import read_mail
-from tocsin.features.doors.mail.settings import LMTP_IN_SOCKET, SMTP_IN_HOST, SMTP_IN_PORT
 from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest
 from tocsin.features.doors.protocols.protocol import DoorProtocol, ProtocolRoute
+from tocsin.features.doors.settings import LMTP_IN_SOCKET, SMTP_IN_HOST, SMTP_IN_PORT
 from tocsin.features.doors.severity import severity_of
 
 _TOKEN_BYTES = 20

@@ -1,4 +1,4 @@
-"""The settings of mail in."""
+"""The settings of doors: those of mail in."""
 
 from pathlib import Path
 
