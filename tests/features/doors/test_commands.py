@@ -19,6 +19,8 @@ def test_the_address_is_printed_unmasked_with_what_to_paste_where(cli: Cli, prot
     root = "smtp://tocsin.example.org:2525" if protocol == "mail" else "https://tocsin.example.org/front"
     added = cli("doors", "add", "alerts", "--profile", "oncall", "--protocol", protocol, "--json", env=env)
     address = added.json()
+    fields = {"name", "protocol", "profile", "token", "url", "base_url"}
+    assert address.keys() == fields | {"slack": {"services_url"}, "apprise": {"apprise_url"}}.get(protocol, set())
     rotated = cli("doors", "rotate", "alerts", env=env)
 
     assert (added.code, rotated.code) == (0, 0)

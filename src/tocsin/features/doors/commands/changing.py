@@ -85,7 +85,8 @@ def _rotate(arguments: argparse.Namespace, out: Console, program: Program) -> in
 def show_address(out: Console, address: DoorAddress) -> int:
     """Print the address of a door, which is shown only now, with what to paste where."""
     if out.as_json:
-        out.secret(to_json(address), "url", only_here=True)
+        forms = {name: value for name, value in to_json(address).items() if value is not None}
+        out.secret(forms, "url", only_here=True)
         return DONE
     server = urlsplit(address.base_url)
     if is_loopback(server.hostname or ""):
