@@ -2,6 +2,7 @@
 import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { canChange, channelName, readChannels } from "../lib/channels.js";
+import { bytes } from "../lib/format.js";
 import { definePage } from "../lib/page.js";
 import { link } from "../lib/router.js";
 import { ActionButton } from "../parts/action.js";
@@ -110,7 +111,12 @@ function Revisions({ revisions, shown }) {
 
 /** The fields of a message that are used, but its title and key, which are shown elsewhere. @param {Delivery} delivery */
 function fields({ content }) {
-  return Object.entries(content).filter(([name]) => name !== "title" && name !== "key").map(([name, value]) => fact(DELIVERIES.fieldNames[name] ?? name, valueOf(value)));
+  return Object.entries(content).filter(([name]) => name !== "title" && name !== "key").map(([name, value]) => fact(DELIVERIES.fieldNames[name] ?? name, name === "attach" ? filesOf(/** @type {any} */ (value)) : valueOf(value)));
+}
+
+/** @param {{name: string, size: number}[]} files */
+function filesOf(files) {
+  return html`<ul class="targets">${files.map(({ name, size }) => html`<li><span dir="auto">${name}</span> <span class="muted">${bytes(size)}</span></li>`)}</ul>`;
 }
 
 /** @param {any} value @returns {import("../vendor/preact.js").Child} */

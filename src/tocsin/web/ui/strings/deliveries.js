@@ -53,7 +53,7 @@ export const DELIVERIES = {
   note: "Note",
   fields: "Fields",
   fieldNames: /** @type {Record<string, string>} */ ({
-    title: "Title", priority: "Priority", type: "Type", click: "Link", actions: "Buttons", mention: "Mention", silent: "No sound", key: "Key",
+    title: "Title", priority: "Priority", type: "Type", click: "Link", actions: "Buttons", attach: "Files", mention: "Mention", silent: "No sound", key: "Key",
     thread: "Thread", ttl: "Expires after, in seconds", if_gone: "If it was deleted there", unable: "If the channel cannot edit",
   }),
   yes: "yes",
