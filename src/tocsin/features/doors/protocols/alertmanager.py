@@ -1,7 +1,5 @@
 """Alertmanager on both of its sides: its webhook, and the API v2 to which Prometheus and others send alerts."""
 
-import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
@@ -15,6 +13,7 @@ from tocsin.features.doors.protocols.protocol import (
     ProtocolRoute,
     Refusal,
     StoredReceipt,
+    authorization_token,
     json_response,
 )
 from tocsin.features.doors.receiving.bodies import parse_json
@@ -93,19 +92,6 @@ class AlertmanagerProtocol(DoorProtocol):
             ),
             "Grafana": f"Contact point of the type Webhook, URL {address.url}",
         }
-
-
-def authorization_token(request: DoorRequest) -> str:
-    """Return the token of the header Authorization: Bearer, or the password of Basic; empty without one."""
-    scheme, _, credentials = request.headers.get("authorization", "").strip().partition(" ")
-    if scheme.lower() == "bearer":
-        return credentials.strip()
-    if scheme.lower() != "basic":
-        return ""
-    try:
-        return base64.b64decode(credentials.strip(), validate=True).decode().partition(":")[2]
-    except (binascii.Error, ValueError):
-        return ""
 
 
 def _labels(alert: Mapping[str, Any]) -> dict[str, str]:

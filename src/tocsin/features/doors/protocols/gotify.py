@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from tocsin.channels.model import COMMONMARK, PLAIN
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest, DoorSeverity
-from tocsin.features.doors.protocols.alertmanager import authorization_token
 from tocsin.features.doors.protocols.protocol import (
     BadRequestError,
     DoorProtocol,
@@ -17,6 +16,7 @@ from tocsin.features.doors.protocols.protocol import (
     Refusal,
     RefusalReason,
     StoredReceipt,
+    authorization_token,
     json_response,
     read_object,
     text_in,

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from tocsin.channels.model import COMMONMARK, PLAIN
 from tocsin.core.text.strings import storable
 from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest, DoorSeverity
-from tocsin.features.doors.protocols.alertmanager import authorization_token
 from tocsin.features.doors.protocols.ntfy_fields import (
     NtfyAction,
     actions_of,
@@ -30,6 +29,7 @@ from tocsin.features.doors.protocols.protocol import (
     Refusal,
     RefusalReason,
     StoredReceipt,
+    authorization_token,
     json_response,
     link_buttons,
 )

@@ -1,5 +1,7 @@
 """The interface of a protocol, and what several protocols do alike."""
 
+import base64
+import binascii
 import json
 import secrets
 from abc import ABC, abstractmethod
@@ -194,3 +196,16 @@ def link_buttons(found: Iterable[tuple[str, str]]) -> Mapping[str, Any]:
 
 def _line(text: str) -> str:
     return "".join(each for each in " ".join(text.split()) if each.isprintable()).strip()
+
+
+def authorization_token(request: DoorRequest) -> str:
+    """Return the token of the header Authorization: Bearer, or the password of Basic; empty without one."""
+    scheme, _, credentials = request.headers.get("authorization", "").strip().partition(" ")
+    if scheme.lower() == "bearer":
+        return credentials.strip()
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return base64.b64decode(credentials.strip(), validate=True).decode().partition(":")[2]
+    except (binascii.Error, ValueError):
+        return ""
