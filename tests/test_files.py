@@ -184,7 +184,7 @@ async def test_a_file_that_cannot_be_attached_is_refused_and_nothing_is_sent(
 
 async def test_a_file_that_changes_while_it_is_read_is_refused(bench: Bench):
     path = bench.write("growing.log", b"x" * 600_000)
-    task = asyncio.create_task(bench.app.files().take({"attach": [path]}, dry_run=True))
+    task = asyncio.create_task(bench.app.files().take({"attach": [path]}, paths=True, dry_run=True))
     while not task.done():
         with path.open("ab") as file:
             file.write(b"more")
@@ -202,7 +202,7 @@ async def test_a_channel_without_files_refuses_them_before_anything_is_sent(
 
 
 async def test_a_dry_run_reads_the_files_and_stores_none(bench: Bench):
-    content = await bench.app.files().take({"attach": [bench.write("a.log")]}, dry_run=True)
+    content = await bench.app.files().take({"attach": [bench.write("a.log")]}, paths=True, dry_run=True)
     plan = bench.app.outbox.plan("botchat", CHAT, "hello", content=content)
     assert [(each.field, str(each.support)) for each in plan.fields] == [("attach", "native")]
     assert [(each.name, each.size) for each in plan.files] == [("a.log", 5)]

@@ -62,7 +62,7 @@ class Tocsin:
         return (await sending).result
 
     async def _stored(self, content: dict[str, Any]) -> Mapping[str, Any]:
-        return await self._app.files().take(content) if content.get("attach") else content
+        return await self._app.files().take(content, paths=True) if content.get("attach") else content
 
     async def notify(self, profile: str, message: str, **content: Any) -> NotifyResult:
         """Send to every target of a profile of `profiles.yaml`, with `content` as in `send`.

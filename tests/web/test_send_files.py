@@ -11,6 +11,7 @@ from tests.web.asgi_client import Client
 from tests.web.conftest import Gateway, MakeGateway
 
 from tocsin.assembly.program import App
+from tocsin.core.errors import ChannelError
 from tocsin.delivery.store import DeliveryFilter
 from tocsin_standins import StandinCluster
 from tocsin_standins.faults import Fault
@@ -92,6 +93,19 @@ async def test_a_stored_file_may_be_named_by_its_hash(live: Live, town: StandinC
     [stored] = (await app.outbox.get(queued.json()["id"])).content["attach"]
     answer = await client.send({**WHOLE, "attach": [{"name": "again.log", "hash": stored["hash"]}]})
     assert answer.status == 200, answer.json()
+
+
+@pytest.mark.parametrize("attach", ["PATH", ["PATH"], [{"name": "PATH"}], [{"name": "a.log", "path": "PATH"}]])
+async def test_a_file_of_the_server_is_never_attached_by_its_path(live: Live, tmp_path: Path, attach: object):
+    client, app = live
+    secret = tmp_path / "secret"
+    secret.write_text("not for callers")
+    given = json.loads(json.dumps(attach).replace("PATH", str(secret)))
+    answer = await client.send({**WHOLE, "attach": given})
+    assert answer.status == 422, answer.json()
+    with pytest.raises(ChannelError):
+        await app.files().take({"attach": given})
+    assert await app.files().store().hashes() == frozenset()
 
 
 BAD: dict[str, tuple[Sequence[bytes], int, str]] = {

@@ -66,7 +66,9 @@ def read_contents(arguments: argparse.Namespace) -> Mapping[str, Any]:
 async def stored_contents(arguments: argparse.Namespace, app: "App") -> Mapping[str, Any]:
     """Return the content with its files, which are stored; a dry run only reads them."""
     content = read_contents(arguments)
-    return await app.files().take(content, dry_run=arguments.dry_run) if arguments.attach else content
+    if not arguments.attach:
+        return content
+    return await app.files().take(content, paths=True, dry_run=arguments.dry_run)
 
 
 def parse_mode_of(arguments: argparse.Namespace) -> str:

@@ -33,12 +33,14 @@ class FileIntake:
         """Read a stored file."""
         return self.store().blocks(hash_)
 
-    async def take(self, content: Mapping[str, Any], *, dry_run: bool = False) -> Mapping[str, Any]:
+    async def take(
+        self, content: Mapping[str, Any], *, paths: bool = False, dry_run: bool = False
+    ) -> Mapping[str, Any]:
         """Return the content of a message with its files stored; unchanged without files.
 
-        An item of `attach` is the path of a file, or an object with `name` and `content` (Base64) or `hash`. A dry run
-        reads the files and stores none. Raises ChannelError for a file that cannot be attached, and what the store
-        raises.
+        An item of `attach` is an object with `name` and `content` (Base64) or `hash`; with `paths`, for callers who may
+        read the files of this user, also the path of a file. A dry run reads the files and stores none. Raises
+        ChannelError for a file that cannot be attached, and what the store raises.
         """
         given = content.get("attach")
         if not given:
@@ -50,13 +52,16 @@ class FileIntake:
         taken: list[Mapping[str, Any]] = []
         for item in given:
             left = self.max_bytes - sum(each["size"] for each in taken)
-            taken.append(await self._take_one(item, left, dry_run=dry_run))
+            if paths and isinstance(item, str | os.PathLike):
+                taken.append(await self._take_path(Path(item), left, dry_run=dry_run))
+            else:
+                taken.append(await self._take_object(item, left, dry_run=dry_run))
         return {**content, "attach": taken}
 
-    async def _take_one(self, item: object, left: int, *, dry_run: bool) -> Mapping[str, Any]:
-        if isinstance(item, str | os.PathLike):
-            path = Path(item)
-            return self._named({"name": path.name}, await self._add(_read(path, left, self.max_bytes), dry_run))
+    async def _take_path(self, path: Path, left: int, *, dry_run: bool) -> Mapping[str, Any]:
+        return self._named({"name": path.name}, await self._add(_read(path, left, self.max_bytes), dry_run))
+
+    async def _take_object(self, item: object, left: int, *, dry_run: bool) -> Mapping[str, Any]:
         if not isinstance(item, Mapping):
             raise ChannelError("an attached file must be a path or an object", hint="see docs/messages.md, Files")
         name = str(item.get("name") or "")
