@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from tests.runs.conftest import RUN_SCHEMAS
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.audit.log import AuditEntry, AuditLog
 from tocsin.core.audit.trail import AuditTrail
-from tocsin.core.process.beats import SqliteBeats
+from tocsin.core.process.beats import Beats, SqliteBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.files import write_atomically
@@ -31,6 +31,7 @@ from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
 from tocsin.runs.model import Run, RunTrigger
 from tocsin.runs.service import Runs
 from tocsin.runs.sqlite.records import sqlite_runs
+from tocsin.runs.store import RunStore
 from tocsin.testing.features import CollectedNotices
 
 MESSAGE = InboundMessage(
@@ -107,8 +108,9 @@ class Triggered:
         return self.audit.log.tail(1000)[::-1]
 
 
-@pytest.fixture
-async def triggered(tmp_path: Path) -> AsyncIterator[Triggered]:
+@asynccontextmanager
+async def opened(tmp_path: Path, store: RunStore | None = None, beats: Beats | None = None) -> AsyncIterator[Triggered]:
+    """Open a handler over `store`, by default a database in `tmp_path`."""
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
     clock = SystemClock()
     audit, notices = AuditTrail(AuditLog(tmp_path / "audit.log")), list[Notice]()
@@ -116,14 +118,21 @@ async def triggered(tmp_path: Path) -> AsyncIterator[Triggered]:
     def type_of(kind: str, _: Mapping[str, Any]) -> RunType | None:
         return TriggerRuns(CollectedNotices(notices)) if kind == "trigger" else None
 
-    settler = RunSettler(SettlerDependencies(sqlite_runs(database), unexpected, audit, clock, type_of))
-    presence = Presence(SqliteBeats(database), clock)
-    runs = Runs(sqlite_runs(database), tmp_path / "runs", clock, presence, settler=settler, poll_s=0.05)
+    store = store or sqlite_runs(database)
+    settler = RunSettler(SettlerDependencies(store, unexpected, audit, clock, type_of))
+    presence = Presence(beats or SqliteBeats(database), clock)
+    runs = Runs(store, tmp_path / "runs", clock, presence, settler=settler, poll_s=0.05)
     yield Triggered(tmp_path, runs, audit, database, notices)
     await runs.aclose()
     check_audit_log(audit.log)
     audit.log.close()
     await database.aclose()
+
+
+@pytest.fixture
+async def triggered(tmp_path: Path) -> AsyncIterator[Triggered]:
+    async with opened(tmp_path) as triggered:
+        yield triggered
 
 
 __all__ = ["MESSAGE", "Triggered", "received"]

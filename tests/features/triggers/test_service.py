@@ -87,14 +87,6 @@ async def test_what_may_not_repeat_is_told_as_interrupted_instead_of_run_again(t
     assert (silent.replies, "not repeated" in silent.reason) == ((), True)
 
 
-async def test_an_attempt_that_left_no_run_is_recorded_as_interrupted_once(triggered: Triggered):
-    triggered.write(ECHO + "  repeat: false\n")
-    for _ in range(2):
-        assert await triggered.answer("say hi", attempt=2) == INTERRUPTED
-    assert [run.status for run in await triggered.all_runs()] == [RunStatus.INTERRUPTED]
-    assert [entry.metadata["status"] for entry in triggered.entries()] == ["interrupted"]
-
-
 async def test_a_run_that_ended_before_its_answer_was_stored_is_answered_and_not_repeated(triggered: Triggered):
     triggered.write("- {pattern: go, command: 'echo once; echo >> ran'}")
     assert await triggered.answer("go") == "once"

@@ -27,7 +27,6 @@ from tocsin.runs.store import MAX_PAGE
 log = logging.getLogger(__name__)
 
 KIND = "trigger"
-NOT_RECORDED = "the Tocsin that handled the message ended before it recorded a run"
 SHELL_TIMEOUT_S = 120.0  # docs/triggers.md, "Shell"
 # Linux takes 131,071 bytes in one argument or variable (MAX_ARG_STRLEN), macOS 1 MiB in all of them.
 MAX_VALUE_BYTES = 100_000
@@ -76,13 +75,14 @@ class Actions:
         return await self._parts.runs.execute(self._order(firing), work[firing.match.rule.action](firing))
 
     async def earlier(self, firing: Firing) -> Run | None:
-        """Return the run of an earlier attempt to handle the same message."""
+        """Return the run of an earlier attempt to handle the same message.
+
+        That of a rule that does not repeat has the ID of the event, and is recorded before its command starts.
+        """
+        if not firing.match.rule.repeat:
+            return next(iter(await self._parts.runs.store.several([firing.received.id])), None)
         found = await self._parts.runs.search(KIND, firing.match.rule.id, limit=MAX_PAGE)
         return next((run for run in found.items if run.params.get("event") == firing.received.id), None)
-
-    async def record_interrupted(self, firing: Firing) -> None:
-        """Record an attempt that ended before its run was recorded."""
-        await self._parts.runs.record(self._order(firing), RunResult(RunStatus.INTERRUPTED, NOT_RECORDED))
 
     async def reply(self, firing: Firing, run: Run) -> Reply:
         """Return the answer to a message: the output of its run, and how it ended."""
@@ -152,6 +152,7 @@ class Actions:
             attempt=firing.received.attempt,
             max_attempts=firing.received.attempt,  # the inbox decides whether there is another one
             source=TRIGGERS.name,
+            id="" if rule.repeat else firing.received.id,
         )
 
 

@@ -208,7 +208,11 @@ RULES = ListType(
                 doc="Command, prompt, or name of a skill",
             ),
             Field("reply", BooleanType(), default=True, doc="Whether the output is sent as a reply"),
-            Field("repeat", BooleanType(), default=True, doc="Whether it runs again after an interruption"),
+            Field(
+                "repeat",
+                BooleanType(),
+                doc="Whether it runs again after an interruption; without it, a message does and a press does not",
+            ),
         )
     )
 )
@@ -230,7 +234,8 @@ def _rule(number: int, read: RecordValues[Node]) -> Rule | None:
         read.given["command"].refuse(problem)
     if pattern is None or not action:
         return None
-    line, reply, repeat = read.source.place.line, read["reply"], read["repeat"]
+    line, reply = read.source.place.line, read["reply"]
+    repeat = on is TriggerEvent.MESSAGE if read.given["repeat"].absent else read["repeat"]
     return Rule(number, line, pattern, TriggerAction(action), command, reply, on, repeat, words)
 
 

@@ -56,7 +56,9 @@ class TriggerHandler:
         if match is None:
             return None
         firing = Firing(match, received)
-        if received.attempt > 1 and (result := await self._again(firing)):
+        # What may not repeat is looked up at every attempt: the store may have recorded it without confirming that.
+        may_have_begun = received.attempt > 1 or not match.rule.repeat
+        if may_have_begun and (result := await self._again(firing)):
             return result
         async with self._slots, self._bot.indicate(received.message):
             await received.begin()
@@ -87,17 +89,17 @@ class TriggerHandler:
         return match
 
     async def _again(self, firing: Firing) -> HandlerResult | None:
-        """Return the result of a message that an earlier process began with; `None` if the rule runs again."""
+        """Return the result of a message whose rule has begun before; `None` if it has not, or may run again."""
         earlier = await self._actions.earlier(firing)
         if earlier is not None and earlier.status in TERMINAL - {RunStatus.INTERRUPTED}:
             return await self._result(firing, earlier)  # only its answer was not stored
         rule = firing.match.rule
-        if rule.repeat:
+        if rule.repeat or earlier is None:
             return None
-        if earlier is None:
-            await self._actions.record_interrupted(firing)
         replies = (Reply(INTERRUPTED),) if rule.reply else ()
-        return HandlerResult(HandlingStatus.FAILED, replies, f"trigger rule {rule.number}: interrupted, not repeated")
+        hint = INTERRUPTED if firing.received.press and not rule.reply else ""
+        reason = f"trigger rule {rule.number}: interrupted, not repeated"
+        return HandlerResult(HandlingStatus.FAILED, replies, reason, hint)
 
     async def _result(self, firing: Firing, run: Run) -> HandlerResult:
         rule = firing.match.rule

@@ -223,6 +223,7 @@ class RunExecutor:
     @contextmanager
     def _ended_if_unconfirmed(self, run: Run) -> Iterator[None]:
         """End a new run later if the store may have recorded it without confirming that: its work does not start."""
+        self._unrecorded.pop(run.id, None)  # the caller records a run of its own ID again
         try:
             yield
         except StoreUnavailableError:
