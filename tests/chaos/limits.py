@@ -64,7 +64,7 @@ def why_no_small_disk(directory: Path) -> str:
     if os.geteuid() != 0:
         return "mounting a small disk needs root"
     try:
-        with _small_disk(directory / "probe", "64k"):
+        with small_disk(directory / "probe", "64k"):
             return ""
     except (OSError, subprocess.SubprocessError) as error:
         return f"a small disk cannot be mounted: {error}"
@@ -72,7 +72,7 @@ def why_no_small_disk(directory: Path) -> str:
 
 def survive_a_full_disk(directory: Path, *, rounds: int) -> list[Figure]:
     """Fill the disk under queue and audit log while messages come; recover once with and once without a crash."""
-    with _small_disk(directory / "data", "48m"), open_town(directory) as town:
+    with small_disk(directory / "data", "48m"), open_town(directory) as town:
         queue = SqliteQueue(town)
         town.provider.set_delay(0.01)
         town.start_gateway()
@@ -104,7 +104,8 @@ def survive_a_full_disk(directory: Path, *, rounds: int) -> list[Figure]:
 
 
 @contextmanager
-def _small_disk(place: Path, size: str) -> Iterator[None]:
+def small_disk(place: Path, size: str) -> Iterator[None]:
+    """Mount a file system of `size` in memory at `place`, which needs root."""
     place.mkdir(parents=True, exist_ok=True)
     subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tocsin-chaos", place], check=True, capture_output=True
