@@ -9,7 +9,7 @@ import logging
 import sys
 from collections.abc import Mapping, Sequence
 
-from tests.chaos import file_runs, message_runs, press_runs
+from tests.chaos import file_memory, file_runs, message_runs, press_runs
 from tools.proof import Scenario, chosen, run, verdict
 
 RUNS: Mapping[str, Scenario] = {
@@ -17,6 +17,7 @@ RUNS: Mapping[str, Scenario] = {
     "presses": lambda place: press_runs.press_under_kills(place, presses=150, kills=50),
     "files": lambda place: file_runs.files_under_kills(place, store="sqlite", files=1_000, kills=20),
     "files-redis": lambda place: file_runs.files_under_kills(place, store="redis", files=1_000, kills=20),
+    "memory": file_memory.memory_of_files,
 }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.chaos.limits import small_disk, why_no_small_disk
 from tests.facts import mentions
 
 from tocsin.channels.botchat import BotchatAdapter
@@ -233,3 +234,20 @@ async def test_messages_get_copies_of_files_where_the_sandbox_of_messages_reads_
     assert [Path(path).read_bytes() for path in paths] == [b"line", PNG]
     assert all(Path(path).is_relative_to(tmp_path / "Library/Messages/Attachments") for path in paths)
     assert "POSIX file" in (tmp_path / "scripts").read_text()
+
+
+async def test_a_full_disk_refuses_the_copy_for_messages_and_leaves_no_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    if reason := why_no_small_disk(tmp_path):
+        pytest.skip(reason)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    contents = Contents()
+    env = {"DEVICEMSG_PLATFORM": "darwin", "DEVICEMSG_OSASCRIPT": "/bin/true", "TOCSIN_DATA_DIR": "/none"}
+    settings = Settings.load(DevicemsgAdapter.spec.variables, environ=env)
+    tools = Tools(DirectTransport(), SystemClock(), read_file=contents.read)
+    adapter = DevicemsgAdapter(settings.only(DevicemsgAdapter.spec.variables), tools)
+    with small_disk(tmp_path / "Library", "256k"):
+        found = await adapter.transmit(Outgoing("+15551234567", "hello", content={"attach": [contents.large(1)]}))
+        assert mentions(found.result.error, "cannot be copied", "No space left on device", "free space")
+        assert list((tmp_path / "Library/Messages/Attachments").iterdir()) == []

@@ -3,16 +3,18 @@
 import asyncio
 import hashlib
 import http.client
+import json
 import os
 import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from tests.chaos.figures import Figure, none_of
 from tests.chaos.message_runs import SEED, environment, still_open, targets
@@ -116,9 +118,11 @@ def _queue_under_kills(
 
     def call() -> None:
         while (number := next(numbers)) < len(places) and not is_over.is_set():
-            body = _form(places[number], number, size)
+            (kind, target), name = places[number], f"file-{number}"
+            fields = {"channel": kind, "target": target, "message": name}
+            body = form(fields, f"{name}.bin", content(number, size))
             while not is_over.is_set():
-                if _is_accepted(port, body, number):
+                if post(port, body, name):
                     accepted.append(str(number))
                     break
                 time.sleep(0.05)
@@ -144,37 +148,28 @@ def _queue_under_kills(
     return killed, len(set(accepted))
 
 
-def _form(to: tuple[str, str], number: int, size: int) -> bytes:
-    fields = {"channel": to[0], "target": to[1], "message": f"file {number}"}
+def form(fields: Mapping[str, str], name: str, data: bytes) -> bytes:
+    """Return a message with a file as `multipart/form-data`."""
     parts = [f'Content-Disposition: form-data; name="{name}"\r\n\r\n{text}'.encode() for name, text in fields.items()]
-    head = f'Content-Disposition: form-data; name="file"; filename="{number}.bin"\r\n'
-    parts.append(f"{head}Content-Type: application/octet-stream\r\n\r\n".encode() + content(number, size))
+    head = f'Content-Disposition: form-data; name="file"; filename="{name}"\r\n'
+    parts.append(f"{head}Content-Type: application/octet-stream\r\n\r\n".encode() + data)
     return b"".join(f"--{BOUNDARY}\r\n".encode() + part + b"\r\n" for part in parts) + f"--{BOUNDARY}--\r\n".encode()
 
 
-def _is_accepted(port: int, body: bytes, number: int) -> bool:
-    """Send a message; return False where the gateway was killed before it answered."""
+def post(port: int, body: bytes, key: str = "") -> dict[str, Any] | None:
+    """Queue a message; return the answer, or `None` if there is none yet: a killed gateway may hold the key."""
+    headers = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}", "Prefer": "respond-async"}
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     try:
-        connection.request(
-            "POST",
-            "/send",
-            body,
-            {
-                "Content-Type": f"multipart/form-data; boundary={BOUNDARY}",
-                "Prefer": "respond-async",
-                "Idempotency-Key": f"file-{number}",
-            },
-        )
+        connection.request("POST", "/send", body, headers | ({"Idempotency-Key": key} if key else {}))
         answer = connection.getresponse()
         told = answer.read()
     except (OSError, http.client.HTTPException):
-        return False
+        return None
     finally:
         connection.close()
-    # 409: the request that a kill cut off holds its key for some seconds.
     assert answer.status in {202, 409}, told
-    return answer.status == 202
+    return dict(json.loads(told)) if answer.status == 202 else None
 
 
 async def _prune() -> tuple[frozenset[str], list[str]]:

@@ -163,6 +163,7 @@ class DevicemsgAdapter(OutboundAdapter):
                 async for block in file.blocks():
                     copy.write(block)
         except OSError as error:
+            shutil.rmtree(place.parent, ignore_errors=True)  # a part of it, on a full disk
             raise ChannelError(
                 f"the file cannot be copied to {folder}: {error.strerror}",
                 hint="free space, or correct its permissions",
