@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.chaos.figures import Figure
 from tests.chaos.file_runs import form, post
+from tests.chaos.heartbeat_runs import settled_mib
 from tests.chaos.message_runs import HasEnvironment
 from tests.chaos.processes import TOCSIN, Child, wait_for
 from tests.ports import free_port
@@ -23,6 +24,7 @@ from tocsin_standins.faults import Fault, FaultScript
 
 MIB = 2**20
 MOST_MIB = 10.0
+NO_CHANNEL = ("CHAT_", "OPENAI_", "ANTHROPIC_")  # chat models, whose clients would load meanwhile
 RETRIES = 3
 # Fails with the error of an app that is not running, while there are files that say so.
 OSASCRIPT = """#!/bin/sh
@@ -62,7 +64,7 @@ def memory_of_files(place: Path) -> list[Figure]:
         for kind, waiting in measured.items():
             added, attempts = waiting.result()
             figures += [
-                Figure(f"{kind}: attempts with a file of {CASES[kind].mib} MiB", attempts, "=", RETRIES + 1),
+                Figure(f"{kind}: attempts with a file of {CASES[kind].mib} MiB", attempts, "≥", RETRIES + 1),
                 Figure(f"{kind}: memory that it added", round(added, 1), "≤", MOST_MIB, "MiB"),
             ]
     return figures
@@ -78,6 +80,7 @@ def _measure(place: Path, town: StandinCluster, kind: str, case: Case) -> tuple[
                 _faults(town, kind).push(case.fault)
             else:
                 (place / kind / f"fault-{number}").touch()
+        settled_mib(gateway.pid)
         Path(f"/proc/{gateway.pid}/clear_refs").write_text("5")  # proc(5): resets VmHWM
         before = _status(gateway, "VmHWM")
         large = _send(port, kind, case.target, random.Random(kind).randbytes(case.mib * MIB), "large.bin")
@@ -93,7 +96,7 @@ def _gateway(home: Path, town: HasEnvironment) -> Iterator[tuple[Child, int]]:
     script.chmod(0o700)
     env = {
         "PATH": os.environ["PATH"],
-        **town.environment(),
+        **{name: value for name, value in town.environment().items() if not name.startswith(NO_CHANNEL)},
         "HOME": str(home),
         "TOCSIN_DATA_DIR": str(home / "data"),
         "REDIS_URL": "off",

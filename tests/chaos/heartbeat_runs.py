@@ -182,7 +182,7 @@ def weigh_the_door(place: Path, *, rounds: int) -> list[Figure]:
     sizes: dict[str, list[float]] = {"with": [], "without": []}
     for _ in range(rounds):
         with with_one.gateway() as child:
-            sizes["with"].append(_settled_mib(child.pid))
+            sizes["with"].append(settled_mib(child.pid))
         sizes["without"].append(_idle_mib(without))
     return [
         Figure("memory of an idle gateway without a heartbeat", min(sizes["without"]), unit="MiB"),
@@ -198,12 +198,12 @@ def _idle_mib(door: FrontDoor) -> float:
     door.port = port  # its health is that of the gateway
     try:
         wait_for("the gateway answers", lambda: door._answers(child), every_s=0.1)  # noqa: SLF001
-        return _settled_mib(child.pid)
+        return settled_mib(child.pid)
     finally:
         child.stop()
 
 
-def _settled_mib(pid: int) -> float:
+def settled_mib(pid: int) -> float:
     """Return the memory of a process once it no longer grows."""
     sizes = [0.0]
     while len(sizes) < 60 and (len(sizes) < 8 or sizes[-1] != sizes[-4]):

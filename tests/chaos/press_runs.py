@@ -10,10 +10,10 @@ import urllib.request
 from collections import Counter
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.chaos.figures import Figure
+from tests.chaos.figures import Figure, none_of
 from tests.chaos.message_runs import SEED, environment, targets
 from tests.chaos.processes import TOCSIN, Child, wait_for
 from tests.ports import free_port
@@ -21,6 +21,7 @@ from tests.town_thread import town_on_a_thread
 from tests.waiting import PATIENCE_S
 
 import tocsin
+from tocsin.messaging.inbound.model import InboxStatus
 from tocsin_standins import StandinCluster
 from tocsin_standins.calling import WebhookAttempt
 from tocsin_standins.guildchat.calls import GuildchatCaller
@@ -55,6 +56,7 @@ class Ward:
     port: int
     service: Child | None = None
     worker: Child | None = None
+    values: dict[str, str] = field(default_factory=dict)  # by token
 
     def start(self, command: str) -> None:
         """Start a service with a gateway, and wait until it takes calls."""
@@ -142,15 +144,20 @@ def press_under_kills(place: Path, *, presses: int, kills: int) -> list[Figure]:
             assert ward.service
             ward.service.kill()
             ward.start("gateway")
-            wait_for("the press has its effect", lambda value=button.value: value in ward.effects())
+            wait_for(
+                "the press has its effect, or is reported",
+                lambda value=button.value: value in ward.effects() or not open_events(ward),
+            )
         wait_for("the inbox is empty", lambda: open_events(ward) == 0)
         effects = ward.effects()
         waited = {value: effects[value][0] - at for value, at in pressed.items() if value in effects}
         counts = Counter({value: len(times) for value, times in effects.items()})
+        reported = interrupted(ward)
         return [
             Figure("presses", len(pressed), "=", presses + kills),
             Figure("kills between acknowledgement and effect", len(killed), "=", kills),
-            Figure("presses lost", len(pressed.keys() - effects.keys()), "=", 0),
+            Figure("presses reported as interrupted", len(reported)),
+            none_of("presses lost: neither carried out nor reported", pressed.keys() - effects.keys() - reported),
             Figure("presses carried out twice", sum(count > 1 for count in counts.values()), "=", 0),
             Figure("from a press to its effect, p95", p95(waited, calm), "≤", AFTER_PRESS_S, "s"),
             Figure("… with a kill in between, p95", p95(waited, killed), "≤", AFTER_KILL_S, "s"),
@@ -191,7 +198,9 @@ def buttons(ward: Ward, kinds: Sequence[str], count: int, word: str) -> list[Sho
         found = [each for item in ward.town.recorder.of() if (each := button_of(item)) and each.value in wanted]
         return found if len(found) == count else []
 
-    return wait_for("every message is shown", shown, every_s=0.2)
+    made = wait_for("every message is shown", shown, every_s=0.2)
+    ward.values |= {button.token: button.value for button in made}
+    return made
 
 
 def button_of(item: object) -> ShownButton | None:
@@ -221,6 +230,18 @@ def open_events(ward: Ward) -> int:
             return (await t._app.stores.inbox().backlog()).open  # noqa: SLF001  # there is no other interface in Python
 
     return asyncio.run(count())
+
+
+def interrupted(ward: Ward) -> set[str]:
+    """Return the values of the presses whose run was interrupted, and who pressed was told so."""
+
+    async def find() -> set[str]:
+        async with tocsin.open() as t:
+            found = await t._app.stores.inbox().search(1_000, status=InboxStatus.FAILED)  # noqa: SLF001  # there is no other interface in Python
+            messages = [event.message for event in found if "interrupted" in event.reason and event.message]
+            return {ward.values[message.callback_data] for message in messages}
+
+    return asyncio.run(find())
 
 
 def p95(waited: dict[str, float], of: Sequence[ShownButton]) -> float:
