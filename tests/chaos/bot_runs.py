@@ -339,6 +339,7 @@ def _once(stage: Stage, asked: Sequence[Asked]) -> list[Figure]:
 def stay_small_and_quick(directory: Path, *, idle_s: float, ask_too: bool = True) -> list[Figure]:
     """Start gateway and bot together, and let them do nothing; then have the chat model loaded, which takes seconds."""
     with open_stage(directory) as stage:
+        stage.town.quick = False
         begun = time.perf_counter()
         up = stage.start("up")
         stage.town.gateway = up

@@ -24,7 +24,7 @@ SETTINGS = {
 
 def survive_floods(place: Path, *, idle: int, bodies: int, asks: int) -> list[Figure]:
     """Open idle connections, leave bodies half sent, pipeline requests; ask something else all the while."""
-    with Town(place, SETTINGS) as town:
+    with Town(place, SETTINGS, quick=False) as town:
         gateway = town.start_gateway()
         for _ in range(20):
             ask(town.port, "GET", "/channels", None, {})

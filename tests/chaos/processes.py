@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from tests.ports import free_port
+from tests.quick_start import starter
 from tests.waiting import until
 
 HERE = Path(__file__).parent
@@ -43,12 +44,20 @@ class Child:
     """One process with its log."""
 
     def __init__(
-        self, argv: Sequence[str | Path], log: Path, env: Mapping[str, str], *, pipes: bool = False, cwd: Path
+        self,
+        argv: Sequence[str | Path],
+        log: Path,
+        env: Mapping[str, str],
+        *,
+        pipes: bool = False,
+        quick: bool = True,
+        cwd: Path,
     ) -> None:
         self.log = log
         pipe = subprocess.PIPE if pipes else subprocess.DEVNULL
+        start = starter(env) if quick and argv[0] == TOCSIN else subprocess.Popen
         with log.open("ab") as out:
-            self.process = subprocess.Popen(
+            self.process = start(
                 [str(word) for word in argv], stdin=pipe, stdout=pipe if pipes else out, stderr=out, env=env, cwd=cwd
             )
         self.pid = self.process.pid
@@ -111,10 +120,12 @@ class Child:
 class Town:
     """A directory, a recording provider, and the processes of Tocsin that a scenario starts.
 
-    `settings` are environment variables for all of Tocsin's processes.
+    `settings` are environment variables for all of Tocsin's processes. Without `quick`, each of these is a new
+    interpreter: the memory of a fork is not that of a service.
     """
 
-    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None, *, quick: bool = True) -> None:
+        self.quick = quick
         self.directory = directory
         self.data_dir = directory / "data"
         self.port = free_port()
@@ -234,7 +245,7 @@ class Town:
     ) -> Child:
         self._started += 1
         env = {**self.environment, **(settings or {})}
-        child = Child(argv, self.directory / f"{name}.log", env, pipes=pipes, cwd=self.directory)
+        child = Child(argv, self.directory / f"{name}.log", env, pipes=pipes, quick=self.quick, cwd=self.directory)
         self._stack.callback(child.stop)
         if self._provider is not None:
             self._provider.guard(child)

@@ -14,6 +14,7 @@ import pytest
 from tests import command_line, ports, waiting
 from tests.audit_entries import check_audit_entries
 from tests.command_line import Done
+from tests.quick_start import starter
 from tests.town_thread import reset, town_on_a_thread
 from tests.waiting import PATIENCE_S
 
@@ -68,14 +69,15 @@ class Cli:
         self, *arguments: str, env: Mapping[str, str] | None = None, umask: int = -1
     ) -> Iterator[subprocess.Popen[bytes]]:
         """Run `tocsin` during the block; whatever is left of it is killed."""
-        child = subprocess.Popen(
+        env = {**self.env, **(env or {})}
+        child = starter(env)(
             [TOCSIN, *arguments],
             bufsize=0,  # `communicate` does not see what a reader of lines has buffered
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=self.home,
-            env={**self.env, **(env or {})},
+            env=env,
             umask=umask,
         )
         with child:

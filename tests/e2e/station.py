@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from tests.e2e.test_demo import environment
 from tests.ports import free_port
+from tests.quick_start import starter
 from tests.town_thread import town_on_a_thread
 from tests.waiting import PATIENCE_S, until
 
@@ -68,7 +69,7 @@ class Station:
     def start(self) -> None:
         """Start it; returns when it is healthy."""
         with self.log.open("ab") as log:
-            self._child = subprocess.Popen(
+            self._child = starter(self.env)(
                 [TOCSIN, "up"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env, cwd=self.home
             )
         until(self._is_healthy, "healthy")
