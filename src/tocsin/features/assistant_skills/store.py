@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError
@@ -12,6 +13,7 @@ from tocsin.core.storage.files import read_limited, refuse_others
 from tocsin.features.assistant_skills.model import INSTRUCTIONS, AssistantSkill, UnknownAssistantError
 
 BUILT_IN = Path(__file__).with_name("builtin")
+_Stamps = tuple[tuple[int, ...], ...] | None
 
 
 class AssistantFolders:
@@ -19,7 +21,7 @@ class AssistantFolders:
 
     def __init__(self, own: Path) -> None:
         self._own = own
-        self._read: dict[Path, tuple[object, AssistantSkill]] = {}  # by folder: stamps, and what was read then
+        self._read: dict[Path, tuple[_Stamps, AssistantSkill]] = {}  # by folder: stamps, and what was read then
 
     def all(self) -> tuple[AssistantSkill, ...]:
         """Return all skills in the order in which they act: by priority, then by name."""
@@ -43,6 +45,8 @@ class AssistantFolders:
     def _get(self, path: Path, *, built_in: bool) -> AssistantSkill:
         """Return a skill; its file is read again only when it or its folder has changed."""
         stamps = _stamps(path)
+        if built_in and stamps:
+            return _included(path, stamps)
         before, skill = self._read.get(path, (None, None))
         if skill is None or stamps is None or stamps != before:
             skill = read_assistant(path, built_in=built_in)
@@ -71,6 +75,12 @@ def read_assistant(path: Path, *, built_in: bool) -> AssistantSkill:
     return AssistantSkill(path.name, path, built_in, definition, read_body(content))
 
 
+@cache
+def _included(path: Path, _stamps: _Stamps) -> AssistantSkill:
+    """Return an included skill: reading them all takes a tenth of a second, once in a process."""
+    return read_assistant(path, built_in=True)
+
+
 def _folders(path: Path) -> Iterator[Path]:
     try:
         found = sorted(entry.path for entry in os.scandir(path) if not entry.name.startswith("."))
@@ -81,15 +91,15 @@ def _folders(path: Path) -> Iterator[Path]:
     yield from (Path(folder) for folder in found if _is_there(Path(folder, INSTRUCTIONS)))
 
 
-def _stamps(path: Path) -> object:
+def _stamps(path: Path) -> _Stamps:
     """Return the stamps that change with a skill; `None` if they cannot be read."""
     try:
         found = [place.lstat() for place in (path.parent, path, path / INSTRUCTIONS)]
     except OSError:
         return None
-    return [
+    return tuple(
         (each.st_ino, each.st_ctime_ns, each.st_mtime_ns, each.st_size, each.st_mode, each.st_uid) for each in found
-    ]
+    )
 
 
 def _is_there(path: Path) -> bool:
