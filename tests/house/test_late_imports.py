@@ -7,6 +7,7 @@ message needs), in hooks and services of features (what a run needs), and where 
 """
 
 import ast
+from functools import cache
 
 from tests.house.source import SOURCE
 
@@ -14,6 +15,7 @@ from tests.house.source import SOURCE
 MAX_LATE = 78
 
 
+@cache
 def late_imports() -> list[str]:
     """Return where functions import modules of ours."""
     return [

@@ -34,8 +34,8 @@ def python() -> Path:
     with _alone():
         if not (place / "ready").exists():
             shutil.rmtree(place, ignore_errors=True)
-            subprocess.run([sys.executable, "-m", "venv", place], check=True)
-            command = [place / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
+            command = [sys.executable, "-m", "pip", f"--python={place}", "install", "-q", "--disable-pip-version-check"]
             done = subprocess.run([*command, *PACKAGES], capture_output=True, text=True, check=False)
             if done.returncode:
                 pytest.skip(f"the clients cannot be installed: {done.stderr.strip().splitlines()[-1]}")
