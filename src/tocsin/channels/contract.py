@@ -79,6 +79,7 @@ class OutboundAdapter(ABC):
     layouts: ClassVar[str] = "tocsin.channels.layout.model:plain_layout"
     inbound: ClassVar[str] = ""  # the class of the inbound side as `module:Class`, imported when `receiver` is called
     standin: ClassVar[str] = ""  # the `HttpStandIn` that plays the product in `tocsin demo`, as `module:Class`
+    services: ClassVar[str] = ""  # `async` function that lists the services a channel reaches, as `module:function`
 
     def __init__(self, config: "Values", tools: Tools) -> None:
         if missing := config.missing():

@@ -9,6 +9,7 @@ from tocsin.core.storage.files import refused_by_system
 EXTRAS = {
     "aiohttp": ("demo", "no `tocsin demo`"),
     "trustme": ("demo", "no `tocsin demo`"),
+    "apprise": ("apprise", "no messages by Apprise"),
     "pydantic_ai": ("chat", "no chat model"),
     "pypdf": ("pdf", "the bot cannot read PDF files"),
     "opentelemetry.sdk": ("otel", "no traces for OpenTelemetry"),

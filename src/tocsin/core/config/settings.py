@@ -32,6 +32,8 @@ T = TypeVar("T")
 
 # systemd.exec(5): a child must neither notify the manager nor take its own output for the journal.
 _FOR_THIS_PROCESS = frozenset({"JOURNAL_STREAM", "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"})
+# Files of certificates that OpenSSL, curl and requests accept.
+_CERTIFICATES = frozenset({"CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE"})
 
 if TYPE_CHECKING:
     from dotenv.parser import Original
@@ -361,6 +363,11 @@ def _read_secret(variable: Variable[Any], path: str) -> str:
 def may_need_proxy() -> bool:
     """Whether a proxy may be configured, in the environment or in the system's settings."""
     return sys.platform in {"darwin", "win32"} or any(name.lower().endswith("_proxy") for name in os.environ)
+
+
+def network_environment() -> dict[str, str]:
+    """Return the variables that say which proxy and which certificates a program of others uses."""
+    return {name: each for name, each in os.environ.items() if name in _CERTIFICATES or name.lower().endswith("_proxy")}
 
 
 def platform() -> str:

@@ -274,6 +274,7 @@ class RecordType:
     name: str = ""  # in an OpenAPI document
     doc: str = ""
     closed: bool = True  # False for responses, which may get more fields; reading always rejects unknown ones
+    short: str = ""  # the field that a text instead of a mapping sets
 
     fallback: ClassVar[Any] = None
 
@@ -296,6 +297,10 @@ class RecordType:
 
     def read(self, value: V) -> "RecordValues[V]":
         """Return the fields of a record, each read by its type."""
+        if self.short and value.as_text() is not None:
+            [only] = [field for field in self.fields if field.name == self.short]
+            others = {field.name: field.default for field in self.fields if field.default is not None}
+            return RecordValues({**others, self.short: only.type.read(value)}, {self.short: value}, value)
         needed = [field.name for field in self.fields if field.required]
         given = value.fields(needed, [field.name for field in self.fields if not field.required])
         values = {field.name: _read(field, given[field.name]) for field in self.fields}

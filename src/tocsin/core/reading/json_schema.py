@@ -76,7 +76,8 @@ def record_schema(record: RecordType) -> dict[str, Any]:
         "properties": {field.name: field_schema(field) for field in record.fields},
     }
     described = {"description": record.doc} if record.doc else {}
-    return {**schema, **({"additionalProperties": False} if record.closed else {}), **described}
+    found = {**schema, **({"additionalProperties": False} if record.closed else {}), **described}
+    return {"anyOf": [schema["properties"][record.short], found]} if record.short else found
 
 
 def file_schema(title: str, type_: FieldType) -> dict[str, Any]:
