@@ -1,10 +1,11 @@
 """Messages to one product that fails again and again, while the workers that send them are killed."""
 
 import asyncio
+import json
 import random
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +18,19 @@ from tests.chaos.message_runs import HasEnvironment, environment, workers
 from tests.waiting import PATIENCE_S
 
 import tocsin
+from tocsin.channels.apprise.standin import GotifyServer
 from tocsin.channels.matrix.standin import MatrixRoom, MatrixServer
 from tocsin.channels.mattermost.standin import MattermostPlace, MattermostServer
+from tocsin.channels.model import TARGETS_FILE
 from tocsin.channels.ntfy.standin import NtfyServer
+from tocsin.channels.teams.standin import WorkflowServer
+from tocsin.channels.webhook.standin import WebhookReceiver
 from tocsin_standins.faults import Fault
+from tocsin_standins.serving import HttpStandIn
 
 SEED = 29
 TARGETS = 20
+NAMES = [f"target-{number}" for number in range(TARGETS)]  # in targets.yaml
 # What a service that is being restarted answers, before and after it has taken a message.
 OUTAGES = (Fault.status(502), Fault.status(503), Fault.reset(), Fault.reset_after_accept(), Fault.broken_json())
 UP_S, DOWN_S = (2.0, 4.0), (0.1, 0.4)
@@ -57,6 +64,27 @@ def matrix(place: Path, *, messages: int, kills: int) -> list[Figure]:
     return [*found, Figure("events that are there twice", twice(texts(server)), "=", 0), Figure("repeats", recognised)]
 
 
+def webhook(place: Path, *, messages: int, kills: int) -> list[Figure]:
+    """Post events to receivers, which drop an event that they know."""
+    server = WebhookReceiver()
+    found = send_to_standin(place, server, NAMES, messages=messages, kills=kills)
+    return [*found, Figure("events that are there twice", twice(texts(server)), "=", 0)]
+
+
+def teams(place: Path, *, messages: int, kills: int) -> list[Figure]:
+    """Start workflows, which recognise no repeats."""
+    server = WorkflowServer()
+    found = send_to_standin(place, server, NAMES, messages=messages, kills=kills)
+    return [*found, Figure("cards that are there twice", twice(texts(server)))]
+
+
+def apprise(place: Path, *, messages: int, kills: int) -> list[Figure]:
+    """Send to a service of Apprise, which recognises no repeats; a killed worker takes its processes with it."""
+    server = GotifyServer()
+    found = send_to_standin(place, server, NAMES, messages=messages, kills=kills)
+    return [*found, Figure("messages that are there twice", twice(texts(server)))]
+
+
 def synapse(place: Path, *, messages: int, kills: int) -> list[Figure]:
     """Send to rooms of a real homeserver, whose answers get lost again and again."""
     if program() is None:
@@ -82,10 +110,8 @@ def synapse(place: Path, *, messages: int, kills: int) -> list[Figure]:
     ]
 
 
-def send_to_standin(
-    place: Path, server: NtfyServer | MattermostServer | MatrixServer, targets: list[str], *, messages: int, kills: int
-) -> list[Figure]:
-    """Queue messages to a stand-in that fails again and again."""
+def send_to_standin(place: Path, server: HttpStandIn, targets: list[str], *, messages: int, kills: int) -> list[Figure]:
+    """Queue messages to a stand-in that fails again and again; `targets` have the entry of its sample, if any."""
 
     async def run(serving: Callable[[], Awaitable[None]]) -> None:
         async with server:
@@ -93,6 +119,8 @@ def send_to_standin(
 
     chance = random.Random(SEED)
     with on_a_thread(run, server.faults.hold, OUTAGES, chance) as outages:
+        if entry := server.targets().get(server.sample):
+            write_targets(place / "data", {server.channel: dict.fromkeys(targets, entry)})
         found = send_under_kills(
             place, server.channel, server, targets, lambda: texts(server), chance, messages=messages, kills=kills
         )
@@ -129,7 +157,13 @@ async def queue(channel: str, targets: list[str], messages: int) -> None:
             await asyncio.sleep(0.02)
 
 
-def texts(server: NtfyServer | MattermostServer | MatrixServer) -> Counter[str]:
+def write_targets(data: Path, entries: Mapping[str, Any]) -> None:
+    """Write `targets.yaml` into a data directory."""
+    data.mkdir(exist_ok=True)
+    (data / TARGETS_FILE).write_text(json.dumps(entries))
+
+
+def texts(server: HttpStandIn) -> Counter[str]:
     """Count each text that the product has taken."""
     return Counter(item.text for item in server.recorder.of(server.channel))
 

@@ -50,7 +50,7 @@ class AppriseAdapter(OutboundAdapter):
     processes = "tocsin.channels.apprise.sending:AppriseProcesses"
 
     @cached_property
-    def _processes(self) -> "AppriseProcesses":
+    def library(self) -> "AppriseProcesses":
         made: AppriseProcesses = load_class(self.processes)()  # its imports would slow down listing channels
         return made
 
@@ -65,7 +65,7 @@ class AppriseAdapter(OutboundAdapter):
 
         url = (await self.targets.read(part.target))["url"]
         async with stored_files(part.files) as files:
-            answer = await self._processes.ask({"do": "send", "url": url, "files": files, **self.body(part)})
+            answer = await self.library.ask({"do": "send", "url": url, "files": files, **self.body(part)})
         return f"accepted by {check_sent(answer)}"
 
     async def probe(self) -> str:
@@ -76,7 +76,7 @@ class AppriseAdapter(OutboundAdapter):
         for name in self.targets.names():
             try:
                 url = (await self.targets.read(name))["url"]
-                found.append(f"{name} ({service_of(await self._processes.ask({'do': 'check', 'url': url}))})")
+                found.append(f"{name} ({service_of(await self.library.ask({'do': 'check', 'url': url}))})")
             except ChannelError as error:
                 raise ChannelError(f"{name}: {error}", hint=error.hint, kind=error.kind) from None
         return ", ".join(found)

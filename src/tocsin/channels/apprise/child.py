@@ -70,6 +70,7 @@ class Child:
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to a request."""
         self.log.lines.clear()
+        self.departure.restart()
         if request["do"] == "services":
             found = map(describe, self.library.Apprise().details()["schemas"])
             return {"services": sorted(filter(is_accepted, found), key=by_name)}
@@ -94,7 +95,6 @@ class Child:
         service.overflow_mode = self.library.OverflowMode.SPLIT
         sender = self.library.Apprise(asset=self.asset)
         sender.add(service)
-        self.departure.restart()
         done = sender.notify(
             text,
             title=title,
@@ -115,10 +115,15 @@ class Child:
             "partial": pieces > 1 or bool(request["files"]),
         }
 
+    def failed(self, error: Exception) -> dict[str, Any]:
+        """Return the answer for an exception, whose text may contain the address."""
+        facts = {"codes": [], "tried": False, "left": self.departure.left, "broken": False, "partial": True}
+        return {"service": "Apprise", "words": f"the library failed with {type(error).__name__}", **facts}
+
     def _file(self, file: dict[str, str]) -> Any:
         from apprise.attachment.file import AttachFile
 
-        return AttachFile(file["path"], name=file["name"], mimetype=file["type"])  # type: ignore[no-untyped-call]
+        return AttachFile(file["path"], name=file["name"], mimetype=file["type"].partition(";")[0])  # type: ignore[no-untyped-call]
 
     def _words(self, url: str) -> str:
         """Return the warnings without any part of the address."""
@@ -173,8 +178,12 @@ def main() -> None:
         try:
             child = child or Child()
             answer = child.answer(json.loads(line))
-        except ModuleNotFoundError as error:
+        except ModuleNotFoundError as error:  # of the library, or one that a service needs
             answer = {"missing": (error.name or "apprise").partition(".")[0]}
+        except Exception as error:  # the library and its services may raise anything
+            if child is None:
+                raise
+            answer = child.failed(error)
         print(json.dumps(answer), file=answers, flush=True)
 
 

@@ -1,5 +1,6 @@
 """What an answer of the child process means. Source: docs/facts/apprise.md, "Outcomes"."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ ADVICE = {
     "HTTP 413": "the message or a file is larger than the service accepts; send less",
 }
 _TRY_LATER = {408, 425}  # beside those from 500 on
+_THROTTLED = re.compile(r"too many requests|rate.?limit|api limit", re.IGNORECASE)  # Prowl answers 406
 _UNKNOWN = "check the recipient's side before you send again"
 
 
@@ -78,15 +80,24 @@ def _failure(name: str, answer: Mapping[str, Any]) -> ChannelError:
 
 
 def _by_status(words: str, number: int) -> ChannelError:
-    status = number // 100 if number >= 10_000 else number  # an error of ntfy begins with the status
-    code = f"HTTP {status}"
-    if status == 429:
+    status = _status_of(number)
+    code = f"HTTP {status}" if status else str(number)
+    if status == 429 or (not 500 <= status < 600 and _THROTTLED.search(words)):
         return rate_limited(None, code)
     if 500 <= status < 600 or status in _TRY_LATER:
         hint = "the service has a problem; try again later"
         return ChannelError(words, hint=hint, kind=FailureKind.TRANSIENT, provider_code=code)
     if 300 <= status < 400:
         return refused(code, f"redirects are not followed; correct {_ADDRESS}")
-    if 400 <= status < 500:
+    if 400 <= status < 500 or not status:
         return ChannelError(words, hint=ADVICE.get(code, "the service refuses the message"), provider_code=code)
-    return unknown(words)  # an answer of success that the library could not read, or a number of the service's own
+    return unknown(words)  # an answer of success that the library could not read
+
+
+def _status_of(number: int) -> int:
+    """Return the status that a number is or contains; 0 for a number that only the service knows, which refuses."""
+    if number < 1_000:
+        return number
+    if 400 <= number // 100 < 600:  # ntfy: 40301
+        return number // 100
+    return number % 1_000 if number // 1_000 == 20 and number % 1_000 >= 400 else 0  # Twilio: 20429, but 21211

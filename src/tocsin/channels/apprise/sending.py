@@ -32,8 +32,7 @@ class AppriseProcesses:
             async with self.pool.lend() as worker:
                 note_departure(possible=True)
                 answer: Mapping[str, Any] = await worker.ask(request, self.answer_s)
-                # One with a failure that the library cannot explain may be out of memory; one without the library finds it
-                # once it is installed.
+                # A failure without an explanation may be one of memory; a missing library may be installed soon.
                 worker.spent = "missing" in answer or bool(answer.get("left") and not answer["codes"])
                 return answer
         except ProcessTimeoutError:

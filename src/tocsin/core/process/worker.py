@@ -144,7 +144,7 @@ class WorkerPool:
     @property
     def idle(self) -> list[int]:
         """The process IDs of those that wait for a request."""
-        return [each.pid for each in self._free]
+        return [each.pid for each in self._free if not each.ended]
 
     @asynccontextmanager
     async def lend(self) -> AsyncIterator[Worker]:
