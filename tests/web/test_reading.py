@@ -44,6 +44,7 @@ async def test_health_tells_the_states_of_queue_and_channels_and_nothing_else(ga
         "inbox": {"status": "ok", "open": 0},
         "bus": {"status": "off"},
         "channels": {
+            "apprise": "unconfigured",
             "botchat": "unconfigured",
             "devicemsg": "unconfigured",
             "email": "unconfigured",

@@ -60,23 +60,16 @@ class AppriseAdapter(OutboundAdapter):
 
     async def deliver(self, part: Part) -> str:
         """Send one message; services with a small limit get several."""
-        from tocsin.channels.apprise.content import stored_files
-        from tocsin.channels.apprise.outcomes import check_sent
-
         url = (await self.targets.read(part.target))["url"]
-        async with stored_files(part.files) as files:
-            answer = await self.library.ask({"do": "send", "url": url, "files": files, **self.body(part)})
-        return f"accepted by {check_sent(answer)}"
+        return f"accepted by {await self.library.send(url, self.body(part), part.files)}"
 
     async def probe(self) -> str:
         """Let the library read all addresses; there is no call that sends nothing."""
-        from tocsin.channels.apprise.outcomes import service_of
-
         found = []
         for name in self.targets.names():
             try:
                 url = (await self.targets.read(name))["url"]
-                found.append(f"{name} ({service_of(await self.library.ask({'do': 'check', 'url': url}))})")
+                found.append(f"{name} ({await self.library.check(url)})")
             except ChannelError as error:
                 raise ChannelError(f"{name}: {error}", hint=error.hint, kind=error.kind) from None
         return ", ".join(found)

@@ -22,7 +22,7 @@ _CODE = re.compile(r"\b(?:error[=:] ?|failed: )(\d{3,5})\b")
 _NO_CONNECTION = re.compile(r"connection error|timed? ?out", re.IGNORECASE)
 
 
-class Departure:
+class RequestWatch:
     """Whether a request has left this process, by audit events of Python: the log of the library does not say."""
 
     def __init__(self) -> None:
@@ -53,14 +53,14 @@ class Log(logging.Handler):
         self.lines.append(record.getMessage())
 
 
-class Child:
+class LibraryChild:
     """Answers requests."""
 
     def __init__(self) -> None:
         import apprise
 
         self.library = apprise
-        self.log, self.departure = Log(), Departure()
+        self.log, self.departure = Log(), RequestWatch()
         apprise.logger.setLevel(logging.WARNING)
         apprise.logger.addHandler(self.log)
         self.asset = apprise.AppriseAsset(async_mode=False, storage_mode="memory", allow_templates=False)
@@ -123,7 +123,7 @@ class Child:
     def _file(self, file: dict[str, str]) -> Any:
         from apprise.attachment.file import AttachFile
 
-        return AttachFile(file["path"], name=file["name"], mimetype=file["type"].partition(";")[0])  # type: ignore[no-untyped-call]
+        return AttachFile(file["path"], name=file["name"], mimetype=file["type"].partition(";")[0])  # type: ignore[no-untyped-call]  # as in 2.3
 
     def _words(self, url: str) -> str:
         """Return the warnings without any part of the address."""
@@ -140,7 +140,7 @@ def mask(text: str, url: str) -> str:
 
 
 def uses_http(service: Any) -> bool:
-    """Whether a service sends with the HTTP library whose requests `Departure` sees."""
+    """Whether a service sends with the HTTP library whose requests `RequestWatch` sees."""
     return any(hasattr(sys.modules.get(each.__module__), "requests") for each in type(service).__mro__)
 
 
@@ -173,10 +173,10 @@ def main() -> None:
     for stream in (1, 2):  # what the library or a service prints is not an answer, and may be a secret
         os.dup2(nowhere, stream)
     limit_this_process(memory_bytes=MEMORY_BYTES, cpu_s=None)
-    child: Child | None = None
+    child: LibraryChild | None = None
     for line in sys.stdin:
         try:
-            child = child or Child()
+            child = child or LibraryChild()
             answer = child.answer(json.loads(line))
         except ModuleNotFoundError as error:  # of the library, or one that a service needs
             answer = {"missing": (error.name or "apprise").partition(".")[0]}

@@ -1,15 +1,10 @@
-"""What the channel needs for some messages only: files, fields of a message, previews, the list of services."""
+"""What the channel needs for some messages only: fields, previews, the list of services."""
 
-import asyncio
-import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tocsin.channels.apprise.outcomes import missing
 from tocsin.channels.apprise.sending import AppriseProcesses
-from tocsin.channels.attached import AttachedFile
 from tocsin.channels.content import Content, with_lines
 from tocsin.channels.dressing import Dressing
 from tocsin.channels.layout.model import LayoutLook, LayoutSection, MessageLayout, TextSpan, text_block, title_block
@@ -25,27 +20,6 @@ class AppriseDressing(Dressing):
         """Return the text with a line for the link and for each button."""
         shown = with_lines(text, content, _LINES, markdown=parse_mode == COMMONMARK)
         return self.adapter.parts_of(shown, parse_mode)
-
-
-@asynccontextmanager
-async def stored_files(files: Sequence[AttachedFile]) -> AsyncIterator[list[dict[str, str]]]:
-    """Write files where the process can read them, and delete them afterwards; yield path, name and type of each."""
-    if not files:
-        yield []
-        return
-    with tempfile.TemporaryDirectory(prefix="tocsin-apprise-") as folder:
-        found = []
-        for number, file in enumerate(files):
-            path = Path(folder, str(number))
-            async for block in file.blocks():
-                await asyncio.to_thread(_append, path, block)
-            found.append({"path": str(path), "name": file.name, "type": file.type})
-        yield found
-
-
-def _append(path: Path, block: bytes) -> None:
-    with path.open("ab") as stream:
-        stream.write(block)
 
 
 def layout_of(body: Mapping[str, Any]) -> MessageLayout:

@@ -1,10 +1,15 @@
 """The processes that use the library. Each sends one message at a time, so that one that hangs concerns no other."""
 
+import asyncio
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, ClassVar
 
-from tocsin.channels.apprise.outcomes import not_started, unknown
+from tocsin.channels.apprise.outcomes import check_sent, not_started, service_of, unknown
+from tocsin.channels.attached import AttachedFile
 from tocsin.core.config.settings import network_environment
 from tocsin.core.errors import ProcessError
 from tocsin.core.http.departure import note_departure
@@ -25,6 +30,15 @@ class AppriseProcesses:
         environment = {**_ENVIRONMENT, **network_environment()}
         self.pool = WorkerPool(self.program, environment, size=4, idle_s=self.idle_s, wait_s=10.0)
 
+    async def send(self, url: str, body: Mapping[str, Any], files: Sequence[AttachedFile]) -> str:
+        """Return the name of the service that has taken a message; raise ChannelError."""
+        async with stored_files(files) as stored:
+            return check_sent(await self.ask({"do": "send", "url": url, "files": stored, **body}))
+
+    async def check(self, url: str) -> str:
+        """Return the name of the service of an address; raise ChannelError."""
+        return service_of(await self.ask({"do": "check", "url": url}))
+
     async def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the answer to a request; raise ChannelError."""
         note_departure(possible=False)
@@ -41,3 +55,24 @@ class AppriseProcesses:
             raise unknown(str(error)) from None
         except ProcessError as error:
             raise not_started(str(error)) from None
+
+
+@asynccontextmanager
+async def stored_files(files: Sequence[AttachedFile]) -> AsyncIterator[list[dict[str, str]]]:
+    """Write files where the process can read them, and delete them afterwards; yield path, name and type of each."""
+    if not files:
+        yield []
+        return
+    with tempfile.TemporaryDirectory(prefix="tocsin-apprise-") as folder:
+        found = []
+        for number, file in enumerate(files):
+            path = Path(folder, str(number))
+            async for block in file.blocks():
+                await asyncio.to_thread(_append, path, block)
+            found.append({"path": str(path), "name": file.name, "type": file.type})
+        yield found
+
+
+def _append(path: Path, block: bytes) -> None:
+    with path.open("ab") as stream:
+        stream.write(block)
