@@ -34,7 +34,8 @@ async def test_all_channels_are_listed_with_what_is_missing(whole, transport):
     await whole.post("/api/msg/send", GOOD)
     found = {item["channel"]: item for item in (await whole.get("/api/msg/channels")).json()["items"]}
     assert set(found) == {
-        "apprise", "teamchat", "botchat", "guildchat", "email", "devicemsg", "matrix", "mattermost", "ntfy", "teams", "webhook",
+        "apprise", "teamchat", "botchat", "guildchat", "email", "devicemsg",
+        "matrix", "mattermost", "ntfy", "teams", "webhook",
     }  # fmt: skip
     assert (found["teamchat"]["state"], found["teamchat"]["sent_24h"]) == ("ok", 1)
     assert found["botchat"]["missing"] == ["BOTCHAT_BOT_TOKEN"]
