@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
-from tocsin.channels.model import FileLimits
+from tocsin.channels.model import FileLimits, Shown
 from tocsin.core.errors import ChannelError
 from tocsin.core.reading.fields import IntegerType, TextType
 from tocsin.core.reading.records import Written
@@ -62,6 +62,7 @@ class AttachedFile:
     size: int  # bytes, at least 1
     blocks: Callable[[], AsyncGenerator[bytes]] = field(repr=False)
     alt: str = ""
+    hash: str = ""  # SHA-256 of a stored file
 
     @property
     def is_image(self) -> bool:
@@ -94,7 +95,16 @@ def _attached(file: MessageFile, read: ReadFile | None) -> AttachedFile:
             raise ChannelError("files cannot be read here", hint="send the message with `tocsin`")
         return read(file.hash)
 
-    return AttachedFile(file.name, file.type or UNKNOWN_TYPE, file.size, blocks, file.alt)
+    return AttachedFile(file.name, file.type or UNKNOWN_TYPE, file.size, blocks, file.alt, file.hash)
+
+
+def apart(
+    texts: Sequence[Shown], files: tuple[AttachedFile, ...], *, keyed: bool
+) -> Sequence[tuple[Shown, tuple[AttachedFile, ...]]]:
+    """Return each text and each file as a part of its own; a message with a key has a text, for `edit`."""
+    if keyed and not texts:
+        texts = [(", ".join(file.name for file in files), ())]
+    return [*((shown, ()) for shown in texts), *((("", ()), (file,)) for file in files)]
 
 
 def text_file(name: str, text: str) -> AttachedFile:

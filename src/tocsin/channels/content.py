@@ -178,6 +178,7 @@ class Content:
         Written(ChoiceType(("post", "skip"))),
         "What happens to an edit on a channel that cannot edit: sent as a new message, or skipped.",
     ] = "post"
+    no_files: bool = False  # `attach` is an empty list: an edit removes the files that are there
 
     @property
     def is_plain(self) -> bool:
@@ -196,11 +197,14 @@ class Content:
 
     def used(self) -> tuple[str, ...]:
         """Return the names of the fields that differ from their defaults."""
-        return tuple(each.name for each in fields(self) if getattr(self, each.name) != each.default)
+        differ = (each.name for each in fields(self) if getattr(self, each.name) != each.default)
+        return tuple(name for name in differ if name != "no_files")
 
     def as_stored(self) -> dict[str, Any]:
         """Return the fields that are used as a JSON object, for `read_content`."""
         found = {name: getattr(self, name) for name in self.used()}
+        if self.no_files:
+            found["attach"] = []
         if self.actions:
             found["actions"] = [each.as_stored() for each in self.actions]
         if self.attach:
@@ -220,6 +224,7 @@ def make_content(values: Mapping[str, Any]) -> Content | None:
     if not given:
         return None
     given["actions"] = tuple(MessageAction(**each.values) for each in given.get("actions", ()))
+    given["no_files"] = given.get("attach") == []  # its default is a tuple
     given["attach"] = tuple(MessageFile(**each.values) for each in given.get("attach", ()))
     given["mention"] = tuple(dict.fromkeys(given.get("mention", ())))
     content = Content(**given)

@@ -8,12 +8,14 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 from tocsin.channels.attempt import BetweenParts, Progress, as_text, one_line, to_failure, visible, within_limit
 from tocsin.channels.model import (
     COMMONMARK,
+    FILES,
     NO_CONTENT,
     NO_REF,
     PLAIN,
@@ -254,8 +256,13 @@ class OutboundAdapter(ABC):
         """
         return self._prepare(outgoing)[:2]
 
-    def _prepare(self, outgoing: Outgoing) -> "tuple[str, Sequence[Shown], Content | None, tuple[AttachedFile, ...]]":
-        """Return target and parts like `check`, the content, and the files."""
+    def _prepare(
+        self, outgoing: Outgoing
+    ) -> "tuple[str, Sequence[Shown], Content | None, tuple[AttachedFile, ...], bool]":
+        """Return target and parts like `check`, the content, the files to send, and whether an edit keeps those there.
+
+        The whole of a text that is cut becomes a file, and takes the place of the file of the last edit.
+        """
         target, mode = self.check_target(one_line(as_text(outgoing.target))), outgoing.parse_mode
         if mode and mode not in (known := dict.fromkeys((*self.spec.parse_modes, PLAIN, COMMONMARK))):
             raise ChannelError(f"{self.spec.label} does not support parse mode {mode}", hint=f"use {', '.join(known)}")
@@ -268,10 +275,12 @@ class OutboundAdapter(ABC):
         if content:
             content = self.dresser.with_tokens(content, outgoing)
         render = partial(self._render, outgoing, content, files)
+        given = files
         parts, files = self.dresser.fit_keyed(text, files, render) if outgoing.keyed else (render(text), files)
         if len(parts) > self._max_parts:
             raise TooManyPartsError(len(parts), self._max_parts)
-        return target, parts, content, files
+        keeps = files == given and outgoing.leaves_files
+        return target, parts, content, () if keeps else files, keeps
 
     def _render(
         self, outgoing: Outgoing, content: "Content | None", files: "tuple[AttachedFile, ...]", text: str
@@ -285,18 +294,8 @@ class OutboundAdapter(ABC):
         else:
             parts = self.parts_of(text, outgoing.parse_mode)
         if outgoing.keyed:
-            self._check_keyed([part for part, _ in parts])
+            self.dresser.check_keyed([part for part, _ in parts])
         return parts
-
-    def _check_keyed(self, parts: Sequence[str]) -> None:
-        """Raise ChannelError for a message with a key that is longer than an edit may be."""
-        limit, length = self.spec.edit_length, max(map(self.spec.measure, parts), default=0)
-        if len(parts) > 1 or (limit is not None and length > limit):
-            most = f"{limit or self.chunk_at() or self.spec.max_length:,} characters"
-            raise ChannelError(
-                f"a message with a key must fit one message: {self.spec.label} takes {most}",
-                hint="shorten it, or send it without a key",
-            )
 
     async def _send_parts(self, outgoing: Outgoing, progress: Progress) -> None:
         keyed = outgoing.keyed
@@ -304,7 +303,7 @@ class OutboundAdapter(ABC):
             self._note(await self._call_with_retry(lambda: self.withdraw(keyed.ref), progress), progress)
             progress.total = progress.sent = 1
             return
-        target, texts, content, files = self._prepare(outgoing)
+        target, texts, content, files, keeps = self._prepare(outgoing)
         progress.ignored = self.dresser.ignored(content) if content else ()
         parts = [(shown, files) for shown in texts] if not files else self.share_files(texts, files, keyed=bool(keyed))
         mode, extra, total, last_text = outgoing.parse_mode, outgoing.extra, len(parts), len(texts) - 1
@@ -315,9 +314,18 @@ class OutboundAdapter(ABC):
             key = f"{outgoing.key or os.urandom(16).hex()}:{number}"
             first, last, message = not number, number == last_text, progress.ref if number else NO_REF
             part = Part(
-                target, text, key, mode, markup, extra, first, last, content, keyed, outgoing.thread, attached, message
-            )
-            self._note(await self._deliver_with_retry(part, progress), progress)
+                target, text, key, mode, markup, extra, first, last, content, keyed, outgoing.thread, attached,
+                keeps, message,
+            )  # fmt: skip
+            try:
+                self._note(await self._deliver_with_retry(part, progress), progress)
+            except MessageGoneError as gone:
+                if keyed and not keyed.drop_if_gone:
+                    progress.ref, anew = NO_REF, replace(keyed, operation=MessageOperation.SEND, ref=NO_REF)
+                    return await self._send_parts(replace(outgoing, keyed=anew), progress)
+                self._note(f"not sent: {gone}", progress)
+                progress.total = progress.sent = 1
+                return
             progress.sent += 1
             progress.departure = None
             if progress.between_parts and progress.sent < progress.total:
@@ -325,8 +333,9 @@ class OutboundAdapter(ABC):
 
     def _note(self, sent: str | Sent, progress: Progress) -> None:
         if isinstance(sent, Sent):
-            if sent.ref and not progress.sent:
-                progress.ref = sent.ref
+            # Of a later part, only the files are needed to edit or to withdraw the message.
+            ref = {name: value for name, value in sent.ref.items() if not progress.sent or name == FILES}
+            progress.ref = {**progress.ref, **ref}
             sent = sent.note
         # A provider's answer may repeat the request, token included.
         progress.note = progress.note or self._redact(safe_str(sent))
@@ -337,12 +346,10 @@ class OutboundAdapter(ABC):
         if keyed is None or keyed.operation is not MessageOperation.EDIT or not part.first:
             return await self._call_with_retry(lambda: self.deliver(part), progress, size)
         progress.ref = keyed.ref  # kept if the edit fails
-        try:
-            return await self._call_with_retry(lambda: self.edit(part, keyed.ref), progress, size)
-        except MessageGoneError as gone:
-            if keyed.drop_if_gone:
-                return Sent(f"not sent: {gone}")
-            return await self._call_with_retry(lambda: self.deliver(part), progress, size)
+        sent = await self._call_with_retry(lambda: self.edit(part, keyed.ref), progress, size)
+        if not part.keeps_files:
+            progress.ref = {name: value for name, value in keyed.ref.items() if name != FILES}
+        return sent
 
     async def _call_with_retry(
         self, call: Callable[[], Awaitable[str | Sent]], progress: Progress, upload: int = 0

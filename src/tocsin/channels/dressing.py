@@ -164,6 +164,18 @@ class Dressing:
         return render(text), kept
 
     @final
+    def check_keyed(self, parts: Sequence[str]) -> None:
+        """Raise ChannelError for a message with a key that is longer than an edit may be."""
+        spec = self.adapter.spec
+        limit, length = spec.edit_length, max(map(spec.measure, parts), default=0)
+        if len(parts) > 1 or (limit is not None and length > limit):
+            most = f"{limit or self.adapter.chunk_at() or spec.max_length:,} characters"
+            raise ChannelError(
+                f"a message with a key must fit one message: {spec.label} takes {most}",
+                hint="shorten it, or send it without a key",
+            )
+
+    @final
     def with_tokens(self, content: Content, outgoing: Outgoing) -> Content:
         """Return the content whose `call` buttons can be pressed: with tokens, and with addresses where they are links.
 

@@ -28,6 +28,8 @@ FORMATS = {"plain": PLAIN, "markdown": COMMONMARK, "native": ""}
 # A message that is only text.
 NO_CONTENT: Mapping[str, Any] = MappingProxyType({})
 NO_REF: Mapping[str, str] = MappingProxyType({})
+# The key of a reference with the files of a message that are messages of their own, divided by commas.
+FILES = "files"
 
 # Below the data directory: what the names stand for that some channels have as targets.
 TARGETS_FILE = "targets.yaml"
@@ -85,6 +87,7 @@ class KeyedMessage:
     operation: MessageOperation = MessageOperation.SEND
     ref: Mapping[str, str] = field(default_factory=dict)  # of the message to edit or to withdraw
     follows: bool = False  # an earlier message has this key; the product cannot edit it
+    same_files: bool = False  # the message has the files of this one already
     drop_if_gone: bool = False  # an edit of a message that was deleted there is dropped, instead of sent as a new one
 
 
@@ -114,6 +117,14 @@ class Outgoing:
     thread: MessageThread | None = None
     ref: Mapping[str, str] = field(default_factory=dict)  # of the first part, if an earlier attempt sent it
 
+    @property
+    def leaves_files(self) -> bool:
+        """Whether it is an edit that leaves the files of its message as they are."""
+        keyed = self.keyed
+        if keyed is None or keyed.operation is not MessageOperation.EDIT:
+            return False
+        return keyed.same_files or "attach" not in self.content
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -131,6 +142,7 @@ class Part:
     keyed: KeyedMessage | None = None  # for a message with a key, which has only one part with a text
     thread: MessageThread | None = None
     files: "tuple[AttachedFile, ...]" = ()  # of this part
+    keeps_files: bool = True  # of an edit: the files of the message stay; else they give way to those of all parts
     message: Mapping[str, str] = field(
         default_factory=dict
     )  # for a later part: the reference of the first one, as far as it is known

@@ -90,10 +90,8 @@ async def transmit_keyed(
         return KeyedReceipt(await _send_after(delivery, outgoing, after, adapter, transmit), revision=revision)
     if last.message == delivery.message and last.content == delivery.content and last.parse_mode == delivery.parse_mode:
         return KeyedReceipt(replace(_done(delivery, "unchanged"), ref=ref), MessageOperation.EDIT, last.revision)
-    change = replace(keyed, operation=MessageOperation.EDIT, ref=ref)
-    if delivery.content.get("attach") == last.content.get("attach"):  # they are there already
-        content = {name: value for name, value in outgoing.content.items() if name != "attach"}
-        outgoing = replace(outgoing, content=content)
+    same_files = delivery.content.get("attach") == last.content.get("attach")
+    change = replace(keyed, operation=MessageOperation.EDIT, ref=ref, same_files=same_files)
     return KeyedReceipt(await transmit(replace(outgoing, keyed=change)), MessageOperation.EDIT, revision)
 
 

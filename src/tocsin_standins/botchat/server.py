@@ -51,6 +51,7 @@ class BotChat(HttpStandIn):
         super().__init__(recorder, **serving)
         self.token = token
         self.world = World({chat.id: chat for chat in chats}, open_world)
+        self.sent_files: dict[str, dict[str, Any]] = {}  # fields of messages by the ID of their file
         self.updates = Updates(retry_s=webhook_retry_s, clock=self.clock)
         self.commands: list[dict[str, str]] = []
         self.paced, self.utf16_limit, self.insecure_webhooks = paced, utf16_limit, insecure_webhooks

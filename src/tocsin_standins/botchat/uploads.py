@@ -40,7 +40,8 @@ def send_media_group(bot: BotChat, request: web.Request, args: Arguments) -> lis
     if not set(kinds) <= set(MAX_BYTES) or len(set(kinds)) > 1:
         raise refuse("Bad Request: documents can be grouped only with documents")
     names = [str(item.get("media", "")).removeprefix("attach://") for item in media]
-    files = [_file(bot, args, name, kind) for name, kind in zip(names, kinds, strict=True)]
+    given = {**{name: name for name in names}, **args}  # what is not attached is the ID of a file
+    files = [_file(bot, given, name, kind) for name, kind in zip(names, kinds, strict=True)]
     if unused := {name for name, each in args.items() if isinstance(each, web.FileField)} - set(names):
         raise refuse(f"Bad Request: unused files: {sorted(unused)}")
     return [_store(bot, request, args, {**file, "media_group_id": str(next(bot.world.ids))}) for file in files]
@@ -52,6 +53,10 @@ def _send_one(bot: BotChat, request: web.Request, args: Arguments, kind: str) ->
 
 def _file(bot: BotChat, args: Arguments, name: str, kind: str) -> dict[str, Any]:
     given = args.get(name)
+    if isinstance(given, str) and given in bot.sent_files:
+        return bot.sent_files[given]
+    if isinstance(given, str):
+        raise refuse("Bad Request: wrong file identifier/HTTP URL specified")
     if not isinstance(given, web.FileField):
         raise refuse(f"Bad Request: there is no {kind} in the request")
     data = given.file.read()
@@ -62,7 +67,8 @@ def _file(bot: BotChat, args: Arguments, name: str, kind: str) -> dict[str, Any]
     if kind == "photo" and sum(_sides(data)) > MAX_SIDES:
         raise refuse("Bad Request: PHOTO_INVALID_DIMENSIONS")
     file_id = bot.add_file(data, path=f"{kind}s/file_{len(bot.world.files) + 1}")
-    return build_fields(kind, file_id, given.filename, given.content_type, len(data))
+    bot.sent_files[file_id] = build_fields(kind, file_id, given.filename, given.content_type, len(data))
+    return bot.sent_files[file_id]
 
 
 def _sides(data: bytes) -> tuple[int, int]:

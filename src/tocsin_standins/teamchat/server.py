@@ -27,6 +27,7 @@ NEEDED_SCOPE = {
     "chat.postMessage": "chat:write",
     "files.getUploadURLExternal": "files:write",
     "files.completeUploadExternal": "files:write",
+    "files.delete": "files:write",
     "reactions.add": "reactions:write",
     "assistant.threads.setStatus": "chat:write",
 }
@@ -137,6 +138,8 @@ class TeamChat(HttpStandIn):
                 result = self._uploads.begin(request, args)
             case "files.completeUploadExternal":
                 result = self._uploads.complete(request, args)
+            case "files.delete":
+                result = self._uploads.delete(request, args)
             case "auth.test":
                 result = self._identity()
             case "reactions.add":

@@ -65,6 +65,16 @@ class Uploads:
             workspace.record(request, channel, name, id=file["id"], thread=thread, kind="file", body=shown)
         return {"ok": True, "files": [{"id": file["id"], "title": file.get("title", "")} for file in files]}
 
+    def delete(self, request: web.Request, args: Mapping[str, Any]) -> dict[str, Any]:
+        """files.delete."""
+        self._workspace.check_scope("files.delete")
+        file = str(args.get("file") or "")
+        if file not in self.shared:
+            raise self._refusal("file_not_found")
+        del self.shared[file]
+        self._workspace.record(request, "", "", id=file, kind="file deletion", body={"file": file})
+        return {"ok": True}
+
     def _check_form(self, request: web.Request) -> None:
         # JSON is answered like this, although other methods accept it.
         if request.content_type == "application/json":

@@ -1,14 +1,17 @@
 """Send to Telegram chats, channels and topics through a bot. Source: docs/facts/botchat.md."""
 
 import re
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
 from tocsin.channels.botchat.draft import MAX_CAPTION, Draft, kind_of, load_extras
+from tocsin.channels.botchat.known_files import KnownFiles
 from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, PARSE_MODE, PARSE_MODES, RECEIVING, WEBHOOK_SECRET
 from tocsin.channels.contract import (
     COMMONMARK,
+    FILES,
     PLAIN,
     ChannelSpec,
     MessageGoneError,
@@ -41,6 +44,7 @@ EDIT_GONE = ("message to edit not found", "message can't be edited", "MESSAGE_ID
 WITHDRAWN = "(withdrawn)"
 # A picture of unusual dimensions, or one that the server cannot decode, can still be sent as a file.
 NO_PHOTO = ("PHOTO_INVALID_DIMENSIONS", "PHOTO_SAVE_FILE_INVALID", "IMAGE_PROCESS_FAILED", "photo is too big")
+NO_FILE = ("wrong file identifier", "wrong remote file")
 REPLY_GONE = ("message to be replied not found", "replied message not found", "reply message not found")
 
 _TARGET = r"(?:(-?[1-9][0-9]{0,15})|(@[A-Za-z0-9_]{4,32}))(?:/([1-9][0-9]{0,9}))?"
@@ -104,6 +108,7 @@ class BotchatAdapter(OutboundAdapter):
     def __init__(self, config: Values, tools: Tools) -> None:
         super().__init__(config, tools)
         self._api = BotApi(tools.http, config[API_URL], config[BOT_TOKEN])
+        self._known_files = KnownFiles()
         self._moved: dict[int | str, int] = {}
         self._on_moved: list[Callable[[str, str], Awaitable[None]]] = []
 
@@ -133,6 +138,8 @@ class BotchatAdapter(OutboundAdapter):
         self, texts: "Sequence[Shown]", files: "tuple[AttachedFile, ...]", *, keyed: bool
     ) -> "Sequence[tuple[Shown, tuple[AttachedFile, ...]]]":
         """Make a short text the caption of one file; else files follow the text, neighbours of a kind as an album."""
+        if keyed and not texts:  # a text is what is edited
+            texts = [(", ".join(file.name for file in files), ())]
         text = texts[0] if texts else ("", ())
         if len(texts) <= 1 and len(files) == 1 and not keyed and utf16_units(text[0]) <= MAX_CAPTION:
             return [(text, files)]
@@ -141,32 +148,52 @@ class BotchatAdapter(OutboundAdapter):
 
     async def deliver(self, part: Part) -> Sent:
         """Send one part; the note contains the message ID and changes that the target needs."""
-        return await self._send(self._draft(part))
+        sent = await self._send(self._draft(part))
+        if not part.message:
+            return sent
+        files = ",".join(filter(None, [part.message.get(FILES, ""), sent.ref.get(FILES, "")]))
+        return replace(sent, ref={FILES: files})
 
     async def edit(self, part: Part, ref: "Mapping[str, str]") -> Sent:
         """Replace text and buttons of a message of the bot."""
         draft = self._draft(part)
         draft.edits, draft.chat_id, draft.keyed = int(ref["id"]), _chat_id(ref["chat"]), True
         try:
-            return await self._send(draft)
+            sent = await self._send(draft)
         except BotApiError as refusal:
             if not refusal.mentions(*EDIT_GONE):
                 raise
             raise MessageGoneError("the message was deleted there, or cannot be edited any more") from None
+        return sent if part.keeps_files else replace(sent, note=sent.note + await self._remove_files(ref))
 
     async def withdraw(self, ref: "Mapping[str, str]") -> str:
         """Delete a message of the bot; one that is too old for that loses its text and its buttons."""
+        stay = await self._remove_files(ref)
+        removed = await self._delete(ref["chat"], ref["id"])
+        if removed is None:
+            return f"it was deleted there already{stay}"
+        if removed:
+            return f"withdrew id={ref['id']}{stay}"
         place: dict[str, Any] = {"chat_id": _chat_id(ref["chat"]), "message_id": int(ref["id"])}
+        await self._api.call("editMessageText", **place, text=WITHDRAWN)
+        return f"id={ref['id']} is too old to delete; its text was removed{stay}"
+
+    async def _remove_files(self, ref: "Mapping[str, str]") -> str:
+        """Delete the files of a message; return what the note says about those that are too old for that."""
+        found = [await self._delete(ref["chat"], each) for each in ref.get(FILES, "").split(",") if each]
+        return " (its files are too old to delete)" if False in found else ""
+
+    async def _delete(self, chat: str, message_id: str) -> bool | None:
+        """Delete a message; return False if it is too old, `None` if it was deleted already."""
         try:
-            await self._api.call("deleteMessage", **place)
+            await self._api.call("deleteMessage", chat_id=_chat_id(chat), message_id=int(message_id))
         except BotApiError as refusal:
             if refusal.mentions("message to delete not found", "MESSAGE_ID_INVALID"):
-                return "it was deleted there already"
+                return None
             if not refusal.mentions("message can't be deleted"):
                 raise
-            await self._api.call("editMessageText", **place, text=WITHDRAWN)
-            return f"id={ref['id']} is too old to delete; its text was removed"
-        return f"withdrew id={ref['id']}"
+            return False
+        return True
 
     def body(self, part: Part) -> dict[str, Any]:
         """Return the parameters of `sendMessage`."""
@@ -176,6 +203,8 @@ class BotchatAdapter(OutboundAdapter):
         while True:  # each amendment is made at most once
             try:
                 if draft.files:
+                    self._known_files.fill(draft)
+                if draft.uploads:
                     sent = await self._api.upload(draft.method, draft.uploads, draft.params())
                 else:
                     sent = await self._api.call(draft.method, **draft.params())
@@ -189,6 +218,7 @@ class BotchatAdapter(OutboundAdapter):
                 if draft.chat_id != old_id:
                     await self._report_move(str(old_id), str(draft.chat_id))
             else:
+                self._known_files.keep(draft, sent)
                 return Sent(draft.note(sent), draft.ref(sent))
 
     async def probe(self) -> str:
@@ -242,6 +272,8 @@ class BotchatAdapter(OutboundAdapter):
             draft.drop_markup()
         elif draft.thread_id and refusal.mentions("message thread not found", "TOPIC_DELETED"):
             draft.drop_thread()
+        elif draft.file_ids and refusal.mentions(*NO_FILE):
+            self._known_files.forget(draft)
         elif draft.files and not draft.as_documents and refusal.mentions(*NO_PHOTO):
             draft.as_documents = True
         elif draft.reply_to and refusal.mentions(*REPLY_GONE):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tocsin.channels.contract import Part
+from tocsin.channels.contract import FILES, Part
 
 if TYPE_CHECKING:
     from tocsin.channels.attached import AttachedFile
@@ -35,24 +35,27 @@ class Draft:
     remarks: list[str] = field(default_factory=list)
     files: "tuple[AttachedFile, ...]" = ()
     as_documents: bool = False  # the server refused a picture
+    file_ids: dict[int, str] = field(default_factory=dict)  # by position, of files that the server has
 
     @property
     def method(self) -> str:
         """The API method to call."""
         if self.files:
-            return "sendMediaGroup" if len(self.files) > 1 else f"send{self._kind.title()}"
+            return "sendMediaGroup" if len(self.files) > 1 else f"send{self.kind.title()}"
         return "editMessageText" if self.edits else "sendMessage"
 
     @property
-    def _kind(self) -> str:
+    def kind(self) -> str:
+        """How the files are sent."""
         return "document" if self.as_documents else kind_of(self.files[0])
 
     @property
     def uploads(self) -> "list[tuple[str, AttachedFile]]":
-        """The files with the names of their parameters."""
+        """The files that the server lacks, with the names of their parameters."""
         if len(self.files) == 1:
-            return [(self._kind, self.files[0])]
-        return [(f"file{number}", file) for number, file in enumerate(self.files)]
+            return [] if self.file_ids else [(self.kind, self.files[0])]
+        lacking = (each for each in enumerate(self.files) if each[0] not in self.file_ids)
+        return [(f"file{number}", file) for number, file in lacking]
 
     def params(self) -> dict[str, Any]:
         """Return the parameters of the API method."""
@@ -85,8 +88,12 @@ class Draft:
         }
         keyboard = {"inline_keyboard": self.keyboard} if self.keyboard else None
         if len(self.files) == 1:
-            return {**place, **caption, "reply_markup": keyboard}
-        media = [{"type": self._kind, "media": f"attach://{name}"} for name, _ in self.uploads]
+            known = {self.kind: self.file_ids[0]} if self.file_ids else {}
+            return {**place, **caption, **known, "reply_markup": keyboard}
+        media = [
+            {"type": self.kind, "media": self.file_ids.get(number, f"attach://file{number}")}
+            for number in range(len(self.files))
+        ]
         return {**place, "media": media}
 
     def take_extras(self, part: Part) -> None:
@@ -114,10 +121,13 @@ class Draft:
         self.thread_id = None
 
     def ref(self, sent: object) -> dict[str, str]:
-        """Return what a later edit needs; empty if the answer has no ID."""
-        sent = sent[0] if isinstance(sent, list) and sent else sent  # of an album
-        message_id = sent.get("message_id") if isinstance(sent, dict) else None
-        return {"chat": str(self.chat_id), "id": str(message_id)} if isinstance(message_id, int) else {}
+        """Return what a later edit needs, with the IDs of the messages that show files; empty if there is no ID."""
+        album = sent if isinstance(sent, list) else [sent]
+        ids = [each["message_id"] for each in album if isinstance(each, dict) and "message_id" in each]
+        if not ids or not isinstance(ids[0], int):
+            return {}
+        files = {FILES: ",".join(map(str, ids))} if self.files else {}
+        return {"chat": str(self.chat_id), "id": str(ids[0]), **files}
 
     def note(self, sent: object) -> str:
         """Return the delivery note."""

@@ -109,6 +109,8 @@ class GuildchatAdapter(OutboundAdapter):
     async def edit(self, part: Part, ref: "Mapping[str, str]") -> str:
         """Replace a message of the bot; repeating this has no further effect."""
         body = {"embeds": [], "components": [], **self._body(part)}
+        if not part.keeps_files:  # those that are not listed are removed
+            body.setdefault("attachments", [])
         body["flags"] &= SUPPRESS_EMBEDS  # the only one that can be changed
         try:
             await self._change("PATCH", ref, body, part.files)
@@ -142,7 +144,7 @@ class GuildchatAdapter(OutboundAdapter):
         body = {"content": part.text, "allowed_mentions": {"parse": []}, "flags": SUPPRESS_EMBEDS}
         if part.content:
             self.dresser.dress(body, part, part.content)
-        if part.files:  # an edit loses the files that are not listed
+        if part.files:
             body["attachments"] = [
                 {"id": number, "filename": file.name, **({"description": file.alt} if file.alt else {})}
                 for number, file in enumerate(part.files)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.contract import (
     COMMONMARK,
+    FILES,
     PLAIN,
     ChannelSpec,
     MessageGoneError,
@@ -130,20 +131,28 @@ class TeamchatAdapter(OutboundAdapter):
         uploaded = [await self._api.upload(file) for file in part.files]
         thread = thread or (part.thread.ref.get("ts", "") if part.thread else "") or part.message.get("ts", "")
         await self._api.share(uploaded, part.message.get("channel") or part.target.partition("/")[0], thread)
-        return Sent(f"{len(uploaded)} files")
+        return Sent(f"{len(uploaded)} files", {FILES: ",".join(file["id"] for file in uploaded)})
 
     async def edit(self, part: Part, ref: "Mapping[str, str]") -> Sent:
         """Update a message of the bot; both text and blocks are replaced."""
         body = {"blocks": [], "attachments": [], **self._body(part, ref["channel"]), "ts": ref["ts"]}
         try:
-            return _sent(await self._api.call("chat.update", body, proof="ts"), ref["channel"])
+            sent = _sent(await self._api.call("chat.update", body, proof="ts"), ref["channel"])
         except ChannelError as refusal:
             if refusal.provider_code == "message_not_found":
                 raise MessageGoneError("the message was deleted there", provider_code="message_not_found") from None
             raise
+        if not part.keeps_files:
+            await self._remove_files(ref)
+        return sent
+
+    async def _remove_files(self, ref: "Mapping[str, str]") -> None:
+        for file in filter(None, ref.get(FILES, "").split(",")):
+            await self._api.remove(file)
 
     async def withdraw(self, ref: "Mapping[str, str]") -> str:
-        """Delete a message of the bot."""
+        """Delete a message of the bot, and its files."""
+        await self._remove_files(ref)
         try:
             await self._api.call("chat.delete", {"channel": ref["channel"], "ts": ref["ts"]})
         except ChannelError as refusal:

@@ -121,6 +121,14 @@ class TeamchatApi:
         fields = {"files": dumps(list(files)), "channel_id": channel, "thread_ts": thread or None}
         await self._form("files.completeUploadExternal", fields)
 
+    async def remove(self, file: str) -> None:
+        """Delete a file of the app; one that is missing is deleted already."""
+        try:
+            await self._form("files.delete", {"file": file})
+        except ChannelError as refusal:
+            if refusal.provider_code not in {"file_not_found", "file_deleted"}:
+                raise
+
     async def _form(self, method: str, fields: "Mapping[str, str | None]", *, proof: str = "") -> dict[str, Any]:
         """Call a method that accepts forms only."""
         from urllib.parse import urlencode
