@@ -98,10 +98,16 @@ def _attached(file: MessageFile, read: ReadFile | None) -> AttachedFile:
     return AttachedFile(file.name, file.type or UNKNOWN_TYPE, file.size, blocks, file.alt, file.hash)
 
 
-def apart(
-    texts: Sequence[Shown], files: tuple[AttachedFile, ...], *, keyed: bool
+def share(
+    texts: Sequence[Shown], files: tuple[AttachedFile, ...], *, apart: bool, keyed: bool
 ) -> Sequence[tuple[Shown, tuple[AttachedFile, ...]]]:
-    """Return each text and each file as a part of its own; a message with a key has a text, for `edit`."""
+    """Return the parts of a message: the last text with all files, or `apart` each file after the texts.
+
+    Then a message with a key has a text, for `edit`.
+    """
+    if not apart:
+        *others, last = texts or [("", ())]
+        return [*((shown, ()) for shown in others), (last, files)]
     if keyed and not texts:
         texts = [(", ".join(file.name for file in files), ())]
     return [*((shown, ()) for shown in texts), *((("", ()), (file,)) for file in files)]

@@ -190,11 +190,13 @@ class OutboundAdapter(ABC):
     ) -> "Sequence[tuple[Shown, tuple[AttachedFile, ...]]]":
         """Return the parts of a message with the files of each; a part without a text has only files.
 
-        By default, the last text has all files. A message with a key is edited later: its first part is what `edit`
-        gets. The numbers of texts and files depend on nothing else, so that a retry finds the same parts.
+        By default, the last text has all files, unless they are `apart`. A message with a key is edited later: its
+        first part is what `edit` gets. The numbers of texts and files depend on nothing else, so that a retry finds the
+        same parts.
         """
-        *others, last = texts or [("", ())]
-        return [*((shown, ()) for shown in others), (last, files)]
+        from tocsin.channels.attached import share
+
+        return share(texts, files, apart=self.spec.files.apart, keyed=keyed)
 
     @final
     async def send(self, target: str, message: str) -> SendResult:
@@ -259,10 +261,7 @@ class OutboundAdapter(ABC):
     def _prepare(
         self, outgoing: Outgoing
     ) -> "tuple[str, Sequence[Shown], Content | None, tuple[AttachedFile, ...], bool]":
-        """Return target and parts like `check`, the content, the files to send, and whether an edit keeps those there.
-
-        The whole of a text that is cut becomes a file, and takes the place of the file of the last edit.
-        """
+        """Return target and parts like `check`, content, files to send, and whether an edit keeps those there."""
         target, mode = self.check_target(one_line(as_text(outgoing.target))), outgoing.parse_mode
         if mode and mode not in (known := dict.fromkeys((*self.spec.parse_modes, PLAIN, COMMONMARK))):
             raise ChannelError(f"{self.spec.label} does not support parse mode {mode}", hint=f"use {', '.join(known)}")
@@ -279,6 +278,7 @@ class OutboundAdapter(ABC):
         parts, files = self.dresser.fit_keyed(text, files, render) if outgoing.keyed else (render(text), files)
         if len(parts) > self._max_parts:
             raise TooManyPartsError(len(parts), self._max_parts)
+        # The file of a text that is cut takes the place of that of the last edit.
         keeps = files == given and outgoing.leaves_files
         return target, parts, content, () if keeps else files, keeps
 
@@ -312,19 +312,17 @@ class OutboundAdapter(ABC):
         progress.texts, progress.ref = len(texts), outgoing.ref if progress.sent else progress.ref
         for number, ((text, markup), attached) in enumerate(parts[progress.sent :], start=progress.sent):
             key = f"{outgoing.key or os.urandom(16).hex()}:{number}"
-            first, last, message = not number, number == last_text, progress.ref if number else NO_REF
-            part = Part(
-                target, text, key, mode, markup, extra, first, last, content, keyed, outgoing.thread, attached,
-                keeps, message,
-            )  # fmt: skip
+            where = (not number, number == last_text, content, keyed, outgoing.thread, attached, keeps)
+            part = Part(target, text, key, mode, markup, extra, *where, progress.ref if number else NO_REF)
             try:
                 self._note(await self._deliver_with_retry(part, progress), progress)
             except MessageGoneError as gone:
-                if keyed and not keyed.drop_if_gone:
-                    progress.ref, anew = NO_REF, replace(keyed, operation=MessageOperation.SEND, ref=NO_REF)
-                    return await self._send_parts(replace(outgoing, keyed=anew), progress)
-                self._note(f"not sent: {gone}", progress)
-                progress.total = progress.sent = 1
+                if keyed is None or keyed.drop_if_gone:
+                    self._note(f"not sent: {gone}", progress)
+                    progress.total = progress.sent = 1
+                    return
+                progress.ref, anew = NO_REF, replace(keyed, operation=MessageOperation.SEND, ref=NO_REF)
+                await self._send_parts(replace(outgoing, keyed=anew), progress)
                 return
             progress.sent += 1
             progress.departure = None

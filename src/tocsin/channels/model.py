@@ -192,6 +192,7 @@ class FileLimits:
     count: int = 10
     each: int = 0
     together: int = 0
+    apart: bool = False  # each file is a message of its own, after the text
 
 
 class Support(StrEnum):
@@ -260,6 +261,7 @@ class ChannelSpec:
     # How the channel shows the fields of a message, by name; what is missing is done by the base class.
     abilities: Mapping[str, Ability] = field(default_factory=dict)
     edit_length: int | None = None  # longest text of a message that may be edited, in units of `measure`
+    takes_presses: bool = False  # it hands on the presses of buttons with the name KIND:TARGET
     files: FileLimits = FileLimits()  # where the ability `attach` is native
     platform: str = ""  # the only platform identifier it runs on
     platform_variable: Variable[str] | None = None  # overrides the detected platform, for tests

@@ -1,11 +1,14 @@
 """The meaning of HTTP answers that all providers share."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, TypeVar
 
-from tocsin.core.errors import LONGEST_TOLD_S, ChannelError, FailureKind
+from tocsin.core.errors import LONGEST_TOLD_S, ChannelError, FailureKind, RemoteError
 
 if TYPE_CHECKING:
     from tocsin.core.http.transport import HttpResponse
+
+T = TypeVar("T")
 
 
 def rate_limited(seconds: float | None, code: str = "ratelimited", *, whole_account: bool = False) -> ChannelError:
@@ -72,3 +75,18 @@ def unusable(reply: "HttpResponse", url_variable: str, *, whole_account: bool = 
             provider_code=f"HTTP {status}",
         )
     return refused(f"HTTP {status}", f"not a response of the provider; check {url_variable}")
+
+
+async def invisibly(what: str, call: Awaitable[T]) -> T:
+    """Await a call that no recipient notices: without an answer, nothing was sent, so that it can be repeated.
+
+    `what` begins the error for that case. Raises RemoteError.
+    """
+    try:
+        return await call
+    except RemoteError as failure:
+        if failure.kind is not FailureKind.AMBIGUOUS:
+            raise
+        said, code = str(failure).removeprefix("outcome unknown: "), failure.provider_code
+        kind = FailureKind.TRANSIENT
+        raise ChannelError(f"{what}: {said}", hint="send again", kind=kind, provider_code=code) from None

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -114,14 +114,15 @@ def build_adapter(
     http: Transport | None = None,
     clock: Clock | None = None,
     targets: Mapping[str, Mapping[str, Any]] | None = None,
+    read_file: Callable[[str], AsyncGenerator[bytes]] | None = None,
 ) -> A:
     """Build an adapter from environment variables.
 
-    `targets` are the entries of the channel in `targets.yaml`, by name.
+    `targets` are the entries of the channel in `targets.yaml`, by name; `read_file` opens a file by its hash.
     """
     settings = Settings.load(adapter.spec.variables, environ={"TOCSIN_DATA_DIR": "/nonexistent", **env})
     named = GivenTargets(settings, adapter.spec, targets or {}).of(adapter.spec.kind) if adapter.spec.targets else None
-    tools = Tools(http or ScriptedTransport(), clock or FakeClock(), settings.redact, targets=named)
+    tools = Tools(http or ScriptedTransport(), clock or FakeClock(), settings.redact, targets=named, read_file=read_file)
     return adapter(settings.only(adapter.spec.variables), tools)
 
 

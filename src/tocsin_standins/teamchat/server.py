@@ -136,10 +136,8 @@ class TeamChat(HttpStandIn):
                 result = self._delete_message(request, args)
             case "files.getUploadURLExternal":
                 result = self._uploads.begin(request, args)
-            case "files.completeUploadExternal":
-                result = self._uploads.complete(request, args)
-            case "files.delete":
-                result = self._uploads.delete(request, args)
+            case "files.completeUploadExternal" | "files.delete":
+                result = self._uploads.complete_or_delete(request, method, args)
             case "auth.test":
                 result = self._identity()
             case "reactions.add":

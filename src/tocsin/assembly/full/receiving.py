@@ -35,6 +35,7 @@ from tocsin.core.config.variables import REPLY_BRAKE
 from tocsin.messaging.inbound.handling import Handler
 from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.presses.buttons import PressedButtons
+from tocsin.messaging.inbound.presses.forwarding import PressForwarder
 from tocsin.messaging.inbound.presses.handler import ActionHandler
 from tocsin.messaging.inbound.work import InboxHooks, InboxWork, is_addressed
 from tocsin.messaging.outbound.caller import Caller
@@ -93,7 +94,8 @@ async def open_receiving(app: App, *, fetch: bool) -> Receiving:
     # A webhook needs no token: without the bot's access rules no message of such a channel gets any further.
     without_bot = {state.spec.kind for state in app.registry.states() if state.spec.conversation} - {kind}
     reject = partial(reject_without_bot, without_bot)
-    pressed = ActionHandler(open_buttons(app), handlers, app.audit)
+    forwarding = PressForwarder(app.registry, app.outbox)
+    pressed = ActionHandler(open_buttons(app), [*handlers, forwarding], app.audit)
     if not kind:
         return Receiving(open_inbox(app, [reject, pressed, *handlers, *last_handlers], matches))
     channel = find_conversation(app.registry)

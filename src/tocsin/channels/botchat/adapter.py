@@ -11,7 +11,6 @@ from tocsin.channels.botchat.known_files import KnownFiles
 from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, PARSE_MODE, PARSE_MODES, RECEIVING, WEBHOOK_SECRET
 from tocsin.channels.contract import (
     COMMONMARK,
-    FILES,
     PLAIN,
     ChannelSpec,
     MessageGoneError,
@@ -21,7 +20,7 @@ from tocsin.channels.contract import (
     Sent,
     Tools,
 )
-from tocsin.channels.model import FileLimits, degraded, native
+from tocsin.channels.model import FILES, FileLimits, degraded, native
 from tocsin.core.config.settings import Values
 from tocsin.core.errors import ChannelError, TocsinError
 from tocsin.core.text.measures import utf16_units

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tocsin.channels.contract import FILES, Part
+from tocsin.channels.contract import Part
+from tocsin.channels.model import FILES
 
 if TYPE_CHECKING:
     from tocsin.channels.attached import AttachedFile

@@ -17,8 +17,9 @@ from tocsin.channels.contract import (
 )
 from tocsin.channels.matrix.api import MISSING, TOKEN, URL, MatrixApi
 from tocsin.channels.matrix.content import plain_message, rich_message, shrink
+from tocsin.channels.matrix.media import MatrixMedia
 from tocsin.channels.matrix.rooms import MatrixRooms
-from tocsin.channels.model import degraded, native
+from tocsin.channels.model import FILES, FileLimits, degraded, native
 from tocsin.core.errors import ChannelError
 from tocsin.core.text.measures import utf8_bytes
 
@@ -60,12 +61,14 @@ class MatrixAdapter(OutboundAdapter):
             "type": degraded("a symbol before the title"),
             "click": degraded("a link after the text"),
             "actions": degraded("links after the text"),
+            "attach": native("messages of their own, after the text; pictures are shown"),
             "mention": native("people by @name:server; @here and @channel mention the room"),
             "silent": native("a notice, which makes no sound"),
             "key": native("edits"),
             "withdraw": native(),
             "thread": native(),
         },
+        files=FileLimits(apart=True),  # the homeserver says how large
         # Two calls of 25 s for the event, and up to three that look up.
         send_timeout_s=120.0,
     )
@@ -76,6 +79,7 @@ class MatrixAdapter(OutboundAdapter):
         super().__init__(config, tools)
         self._api = MatrixApi(config, tools.http)
         self._rooms = MatrixRooms(self._api, tools.clock)
+        self._media = MatrixMedia(self._api)
 
     def check_target(self, target: str) -> str:
         """Accept a room's ID or alias."""
@@ -90,13 +94,14 @@ class MatrixAdapter(OutboundAdapter):
     async def deliver(self, part: Part) -> Sent:
         """Send one part; the note is the event's ID, the same for a repeat with its transaction ID."""
         room = await self._rooms.find(part.target)
-        content = self._content(part)
+        content = await self._media.content(part.files[0]) if part.files else self._content(part)
         if part.thread and (root := part.thread.ref.get("event")):
             content["m.relates_to"] = {
                 "rel_type": "m.thread", "event_id": root, "is_falling_back": True, "m.in_reply_to": {"event_id": root},
             }  # fmt: skip
         event = await self._send(part.target, room, content, part.key)
-        return Sent(f"id={event}", {"room": room, "event": event})
+        files = {FILES: ",".join(filter(None, [part.message.get(FILES, ""), event]))} if part.files else {}
+        return Sent(f"id={event}", {"room": room, "event": event, **files})
 
     async def edit(self, part: Part, ref: "Mapping[str, str]") -> str:
         """Replace the content of an event; a homeserver accepts that for a redacted one, too, so look first."""
@@ -107,13 +112,19 @@ class MatrixAdapter(OutboundAdapter):
         content = {"msgtype": new["msgtype"], "body": f"* {new['body']}", "m.mentions": {}, "m.new_content": new}
         content["m.relates_to"] = {"rel_type": "m.replace", "event_id": ref["event"]}
         await self._send(ref["room"], ref["room"], content, part.key)
+        if not part.keeps_files:
+            await self._remove(ref["room"], ref.get(FILES, ""))
         return f"id={ref['event']}"
 
     async def withdraw(self, ref: "Mapping[str, str]") -> str:
-        """Redact an event; repeating this has no further effect."""
-        room, event = quote(ref["room"], safe=""), quote(ref["event"], safe="")
-        await self._api.put(f"/rooms/{room}/redact/{event}/{transaction_id('redact', ref['event'])}", {})
+        """Redact an event and those of its files; repeating this has no further effect."""
+        await self._remove(ref["room"], f"{ref['event']},{ref.get(FILES, '')}")
         return f"withdrew id={ref['event']}"
+
+    async def _remove(self, room: str, events: str) -> None:
+        place = f"/rooms/{quote(room, safe='')}/redact"
+        for event in filter(None, events.split(",")):
+            await self._api.put(f"{place}/{quote(event, safe='')}/{transaction_id('redact', event)}", {})
 
     async def probe(self) -> str:
         """Look up the account of the token."""

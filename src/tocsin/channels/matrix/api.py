@@ -3,12 +3,17 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tocsin.channels.replies import rate_limited, refused, unusable
+from tocsin.channels.replies import invisibly, rate_limited, refused, unusable
 from tocsin.core.config.variables import Variable, base_url, token
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, clamp_retry_after_s
+from tocsin.core.http.bodies import file_body
+from tocsin.core.http.departure import upload_s
+from tocsin.core.http.transport import CALL_TIMEOUT_S
 
 if TYPE_CHECKING:
+    from tocsin.channels.attached import AttachedFile
     from tocsin.core.config.settings import Values
+    from tocsin.core.http.bodies import StreamedBody
     from tocsin.core.http.transport import HttpResponse, Transport
 
 T = TypeVar("T")
@@ -30,7 +35,7 @@ ADVICE = {
     "M_MISSING_TOKEN": "a proxy removed the token; let it pass the header Authorization",
     "M_FORBIDDEN": "the bot is not in the room, was removed, or may not send there; invite it, and let it join",
     "M_NOT_FOUND": "no such room or alias on this homeserver; copy it from the room's settings",
-    "M_TOO_LARGE": "the homeserver's limit for events is 64 KiB; shorten the text",
+    "M_TOO_LARGE": "the text is too long for an event, or the file too large for the homeserver; send less",
     "M_UNRECOGNIZED": "not a homeserver, or an old one; check MATRIX_URL",
     "M_USER_DEACTIVATED": "the account was deactivated; create another one",
     "M_USER_LOCKED": "an administrator of the homeserver locked the account",
@@ -53,33 +58,46 @@ class MatrixApi:
         return str((await repeat_once(lambda: self._call("PUT", path, document, "event_id")))["event_id"])
 
     async def get(self, path: str, proof: str) -> dict[str, Any]:
-        """Look something up, which is the homeserver's answer only with the field `proof`. Raises RemoteError.
+        """Look something up, which is the homeserver's answer only with the field `proof`. Raises RemoteError."""
+        return await invisibly("the room could not be looked up", self._call("GET", path, None, proof))
 
-        Without an answer, nothing happened yet.
-        """
-        try:
-            return await self._call("GET", path, None, proof)
-        except RemoteError as failure:
-            if failure.kind is not FailureKind.AMBIGUOUS:
-                raise
-            said = str(failure).removeprefix("outcome unknown: ")
-            raise ChannelError(
-                f"the room could not be looked up: {said}", hint="send again", kind=FailureKind.TRANSIENT
-            ) from None
+    async def largest_upload(self) -> int:
+        """Return the bytes that a file may have; 0 if the homeserver does not say. Raises RemoteError."""
+        asked = self._request("GET", "/_matrix/client/v1/media/config")
+        reply = await invisibly("the limit for files could not be looked up", asked)
+        size = (reply.json_object() or {}).get("m.upload.size")
+        return size if reply.status == 200 and isinstance(size, int) else 0
+
+    async def upload(self, file: "AttachedFile") -> str:
+        """Upload a file, which is invisible until an event names it, and return its address. Raises RemoteError."""
+        from urllib.parse import quote
+
+        path = f"/_matrix/media/v3/upload?filename={quote(file.name, safe='')}"
+        sent = self._request("POST", path, file_body(file), file.type)
+        reply = await invisibly("the upload was interrupted", sent)
+        return str(_found(reply, "content_uri")["content_uri"])
 
     async def _call(self, method: str, path: str, document: Any, proof: str) -> dict[str, Any]:
         from json import dumps
 
-        headers = {"Authorization": f"Bearer {self._config[TOKEN]}"}
-        if document is not None:
-            headers["Content-Type"] = "application/json"
         body = b"" if document is None else dumps(document, ensure_ascii=False).encode()
-        url = f"{self._config[URL]}/_matrix/client/v3{path}"
-        reply = await self._http.request(method, url, headers=headers, body=body)
-        answer = reply.json_object() or {}
-        if reply.status == 200 and isinstance(answer.get(proof), str):
-            return answer
-        raise _failure(reply, answer)
+        kind = "" if document is None else "application/json"
+        return _found(await self._request(method, f"/_matrix/client/v3{path}", body, kind), proof)
+
+    async def _request(
+        self, method: str, path: str, body: "bytes | StreamedBody" = b"", kind: str = ""
+    ) -> "HttpResponse":
+        headers = {"Authorization": f"Bearer {self._config[TOKEN]}"} | ({"Content-Type": kind} if kind else {})
+        timeout_s = CALL_TIMEOUT_S + (0.0 if isinstance(body, bytes) else upload_s(len(body)))
+        url = f"{self._config[URL]}{path}"
+        return await self._http.request(method, url, headers=headers, body=body, timeout_s=timeout_s)
+
+
+def _found(reply: "HttpResponse", proof: str) -> dict[str, Any]:
+    answer = reply.json_object() or {}
+    if reply.status == 200 and isinstance(answer.get(proof), str):
+        return answer
+    raise _failure(reply, answer)
 
 
 async def repeat_once(call: Callable[[], Awaitable[T]]) -> T:

@@ -24,6 +24,8 @@ OPS, OPAQUE, ENCRYPTED, LEFT = (
     "!left:standin.example",
 )
 EVENT_BYTES = 65_536
+MEDIA_BYTES = 50 * 2**20
+_MEDIA = {"m.image", "m.file"}
 MEANINGS = {
     "M_FORBIDDEN": (403, f"User {USER} not in room"),
     "M_NOT_FOUND": (404, "Event not found."),
@@ -57,9 +59,17 @@ class MatrixServer(HttpStandIn):
     sample = ALIAS
 
     def __init__(
-        self, recorder: Recorder | None = None, *, token: str = TOKEN, device: bool = True, **serving: Any
+        self,
+        recorder: Recorder | None = None,
+        *,
+        token: str = TOKEN,
+        device: bool = True,
+        media_bytes: int = MEDIA_BYTES,
+        **serving: Any,
     ) -> None:
         super().__init__(recorder, **serving)
+        self.media_bytes = media_bytes
+        self.media: dict[str, tuple[str, str, bytes]] = {}  # name, type and content by address
         self.token = token
         self.device = device
         known = (
@@ -77,7 +87,9 @@ class MatrixServer(HttpStandIn):
         return {"MATRIX_URL": self.url, "MATRIX_TOKEN": self.token}
 
     def operation(self, request: web.Request) -> str:
-        """Return `send`, `redact`, `state`, `event`, `room` or `whoami`."""
+        """Return `send`, `redact`, `state`, `event`, `room`, `whoami`, `upload` or `config`."""
+        if "/media/" in request.path:
+            return request.path.rsplit("/", 1)[-1]
         parts = request.path.removeprefix("/_matrix/client/v3/").split("/")
         return parts[2] if parts[0] == "rooms" and len(parts) > 2 else parts[1] if len(parts) > 1 else parts[0]
 
@@ -90,6 +102,8 @@ class MatrixServer(HttpStandIn):
             web.get(room + "/event/{event}", self._event),
             web.put(room + "/send/m.room.message/{transaction}", self._send),
             web.put(room + "/redact/{event}/{transaction}", self._redact),
+            web.get("/_matrix/client/v1/media/config", self._media_config),
+            web.post("/_matrix/media/v3/upload", self._upload),
             web.route("*", "/{tail:.*}", self._missing),
         ]
 
@@ -134,6 +148,7 @@ class MatrixServer(HttpStandIn):
         if room.encrypted:
             raise AssertionError("clear text was sent into an encrypted room")
         check_content(content)
+        self._check_media(content)
         relation = content.get("m.relates_to", {})
         replaced = relation.get("event_id", "") if relation.get("rel_type") == "m.replace" else ""
         event = self._add(request, room, "m.room.message", content)
@@ -159,6 +174,27 @@ class MatrixServer(HttpStandIn):
         event = self._add(request, room, "m.room.redaction", {"redacts": target})
         self.record(request, room.id, "", id=target, account="tocsin", kind="deletion")
         return web.json_response({"event_id": event})
+
+    async def _media_config(self, request: web.Request) -> web.Response:
+        self._check(request)
+        return web.json_response({"m.upload.size": self.media_bytes})
+
+    async def _upload(self, request: web.Request) -> web.Response:
+        self._check(request)
+        data = await request.read()
+        if len(data) > self.media_bytes:
+            raise refuse("M_TOO_LARGE", "Upload request body is too large")
+        address = f"mxc://standin.example/{secrets.token_urlsafe(12)}"
+        self.media[address] = (request.query.get("filename", ""), request.headers["Content-Type"], data)
+        return web.json_response({"content_uri": address})
+
+    def _check_media(self, content: Mapping[str, Any]) -> None:
+        if content.get("msgtype") not in _MEDIA:
+            return
+        name, kind, data = self.media.get(str(content.get("url")), ("", "", b""))
+        info = content.get("info", {})
+        if not data or content.get("filename") != name or (info.get("mimetype"), info.get("size")) != (kind, len(data)):
+            raise refuse("M_BAD_JSON", "the event does not describe an uploaded file")
 
     async def _missing(self, request: web.Request) -> web.Response:
         raise refuse("M_UNRECOGNIZED")
@@ -209,7 +245,7 @@ def check_content(content: Mapping[str, Any]) -> None:
     if (relation.get("rel_type") == "m.replace") != isinstance(new, dict):
         raise refuse("M_BAD_JSON", "an edit has m.new_content, and only that")
     for each in (content, *([new] if isinstance(new, dict) else [])):
-        if each.get("msgtype") not in {"m.text", "m.notice"} or not isinstance(each.get("body"), str):
+        if each.get("msgtype") not in {"m.text", "m.notice", *_MEDIA} or not isinstance(each.get("body"), str):
             raise refuse("M_BAD_JSON", "msgtype or body is missing")
         if ("formatted_body" in each) != (each.get("format") == "org.matrix.custom.html"):
             raise refuse("M_BAD_JSON", "format and formatted_body belong together")

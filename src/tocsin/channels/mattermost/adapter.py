@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.channels.contract import PLAIN, ChannelSpec, MessageGoneError, OutboundAdapter, Part, Sent, Shown, Tools
 from tocsin.channels.mattermost.api import MAX_CHARS, POST_MISSING, TOKEN, TOO_OLD, URL, MattermostApi
 from tocsin.channels.mattermost.markup import escape, without_mentions
-from tocsin.channels.model import degraded, native
+from tocsin.channels.model import FileLimits, degraded, native
 from tocsin.core.errors import ChannelError
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tocsin.core.config.settings import Values
 
+PUBLIC_URL = "PUBLIC_URL"
 _CHANNEL_ID, _NAME = r"[a-z0-9]{26}", r"[a-z0-9][a-z0-9._-]{0,63}"
 _TARGET = re.compile(f"{_CHANNEL_ID}|@{_NAME}|{_NAME}/{_NAME}")
 
@@ -29,6 +30,7 @@ class MattermostAdapter(OutboundAdapter):
         product="Mattermost REST API v4",
         secrets=(TOKEN,),
         options=(URL,),
+        inbound=("webhook",),
         target_format="team/channel as in the channel's address, @user, or a channel ID of 26 letters and digits",
         arrival=(
             "The bot is a member of the team and of the channel.",
@@ -43,14 +45,18 @@ class MattermostAdapter(OutboundAdapter):
             "type": degraded("a symbol before the title"),
             "click": degraded("a link after the text"),
             "actions": degraded("links after the text"),
+            "call": native("a button; `confirm` is not asked"),
+            "attach": native("below the text; pictures are shown"),
             "mention": native(),
             "silent": degraded("names without a mention; the product has no quiet mode"),
             "key": native("edits, unless the server limits the time for it"),
             "withdraw": native(),
             "thread": native(),
         },
+        files=FileLimits(),  # older servers take 5 in a post
     )
     dressing = "tocsin.channels.mattermost.dressing:MattermostDressing"
+    inbound = "tocsin.channels.mattermost.inbound:MattermostInbound"
     standin = "tocsin.channels.mattermost.standin:MattermostServer"
 
     def __init__(self, config: "Values", tools: Tools) -> None:
@@ -63,6 +69,10 @@ class MattermostAdapter(OutboundAdapter):
         if not _TARGET.fullmatch(target):
             raise ChannelError(f"{target!r} is not a valid target", hint=f"use {self.spec.target_format}")
         return target
+
+    def lacks_presses(self) -> str:
+        """Return the setting without which the server cannot report a press."""
+        return "" if self.public_url else PUBLIC_URL
 
     def parts_of(self, text: str, parse_mode: str) -> Sequence[Shown]:
         """Return the parts of a text, which the product reads as Markdown in every mode but `PLAIN`."""
@@ -78,7 +88,7 @@ class MattermostAdapter(OutboundAdapter):
         channel = await self._channel_id(part.target)
         post = {
             "channel_id": channel, "pending_post_id": sha256(f"{channel} {part.key}".encode()).hexdigest()[:26],
-            **self._content(part),
+            **self._content(part), **await self._upload(part, channel),
         }  # fmt: skip
         if part.thread and (root := part.thread.ref.get("id")):
             post["root_id"] = root
@@ -86,16 +96,25 @@ class MattermostAdapter(OutboundAdapter):
         return await self._post(part.target, post)
 
     async def edit(self, part: Part, ref: "Mapping[str, str]") -> str:
-        """Replace the text of a post; repeating this has no further effect."""
-        content = self._content(part)
+        """Replace text and buttons of a post, and its files unless they stay; repeating this has no further effect."""
+        content: dict[str, Any] = {"props": {"attachments": []}, **self._content(part)}
         content.pop("metadata", None)  # cannot be changed
+        if not part.keeps_files:
+            channel = await self._channel_id(part.target)
+            content |= {"file_ids": [], **await self._upload(part, channel)}
         try:
-            await self._api.call("PUT", f"/posts/{ref['id']}/patch", content)
+            changed = await self._api.call("PUT", f"/posts/{ref['id']}/patch", content)
         except ChannelError as refusal:
             if refusal.provider_code in {POST_MISSING, TOO_OLD}:
                 raise MessageGoneError(str(refusal), provider_code=refusal.provider_code) from None
             raise
-        return f"id={ref['id']}"
+        left, given = content.get("file_ids"), changed.get("file_ids") or []
+        if left is None or set(left) == set(given):
+            return f"id={ref['id']}"
+        if left:  # a server that changes no files of a post shows the new ones below it
+            root = str(changed.get("root_id") or ref["id"])
+            await self._post(part.target, {"channel_id": channel, "message": "", "root_id": root, "file_ids": left})
+        return f"id={ref['id']} (the server cannot remove its files, so they stay)"
 
     async def withdraw(self, ref: "Mapping[str, str]") -> str:
         """Delete a post."""
@@ -128,6 +147,11 @@ class MattermostAdapter(OutboundAdapter):
         if part.content:
             self.dresser.dress(content, part, part.content)
         return content
+
+    async def _upload(self, part: Part, channel: str) -> dict[str, Any]:
+        """Upload the files of a part, and return the field of a post that names them."""
+        found = [await self._api.upload(file, channel) for file in part.files]
+        return {"file_ids": found} if found else {}
 
     async def _channel_id(self, target: str) -> str:
         if target not in self._channel_ids:

@@ -2,12 +2,17 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tocsin.channels.replies import rate_limited, refused, unusable
+from tocsin.channels.replies import invisibly, rate_limited, refused, unusable
 from tocsin.core.config.variables import Variable, base_url, token
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
+from tocsin.core.http.bodies import multipart
+from tocsin.core.http.departure import upload_s
+from tocsin.core.http.transport import CALL_TIMEOUT_S
 
 if TYPE_CHECKING:
+    from tocsin.channels.attached import AttachedFile
     from tocsin.core.config.settings import Values
+    from tocsin.core.http.bodies import StreamedBody
     from tocsin.core.http.transport import HttpResponse, Transport
 
 URL = Variable("MATTERMOST_URL", base_url, "", "Address of the server, as in a browser.", required=True)
@@ -32,6 +37,9 @@ ADVICE = {
     "app.user.get_by_username.app_error": "no active account has this user name",
     POST_MISSING: "it was deleted there",
     TOO_OLD: "an administrator can raise the time limit for editing posts",
+    "api.file.upload_file.too_large_detailed.app_error": "the server takes no files of this size; send a smaller one",
+    "api.file.attachments.disabled.app_error": "the server allows no files; an administrator can change that",
+    "model.post.is_valid.file_ids.app_error": "older servers take 5 files in a post; send the others in a second one",
     "model.post.is_valid.msg.app_error": "the server's limit for posts is lower; shorten the text",
     "401": "create a token for the bot, and put it into MATTERMOST_TOKEN",
     "403": "add the bot to the team and to the channel",
@@ -51,12 +59,8 @@ class MattermostApi:
         """Return the answer, which is the server's only if it has the text field `proof`. Raises RemoteError."""
         from json import dumps
 
-        headers = {"Authorization": f"Bearer {self._config[TOKEN]}"}
-        if document is not None:
-            headers["Content-Type"] = "application/json"
         body = b"" if document is None else dumps(document, ensure_ascii=False).encode()
-        url = f"{self._config[URL]}/api/v4{path}"
-        reply = await self._http.request(method, url, headers=headers, body=body)
+        reply = await self._request(method, path, body, "" if document is None else "application/json")
         answer = reply.json_object() or {}
         if reply.status in {200, 201} and isinstance(answer.get(proof), str):
             return answer
@@ -64,16 +68,25 @@ class MattermostApi:
 
     async def look_up(self, path: str, document: Any = None) -> str:
         """Return the ID of what a call finds. Raises RemoteError; without an answer, nothing happened yet."""
+        call = self.call("GET" if document is None else "POST", path, document)
+        return str((await invisibly("the target could not be looked up", call))["id"])
+
+    async def upload(self, file: "AttachedFile", channel: str) -> str:
+        """Upload a file, which is invisible until a post of the channel names it; return its ID. Raises RemoteError."""
+        body = multipart({"channel_id": channel}, [("files", file)])
+        sent = self._request("POST", "/files", body, body.content_type)
+        reply = await invisibly("the upload was interrupted", sent)
+        answer = reply.json_object() or {}
         try:
-            found = await self.call("GET" if document is None else "POST", path, document)
-        except RemoteError as failure:
-            if failure.kind is not FailureKind.AMBIGUOUS:
-                raise
-            said = str(failure).removeprefix("outcome unknown: ")
-            raise ChannelError(
-                f"the target could not be looked up: {said}", hint="send again", kind=FailureKind.TRANSIENT
-            ) from None
-        return str(found["id"])
+            return str(answer["file_infos"][0]["id"])
+        except (KeyError, IndexError, TypeError):
+            raise _failure(reply, answer) from None
+
+    async def _request(self, method: str, path: str, body: "bytes | StreamedBody", kind: str) -> "HttpResponse":
+        headers = {"Authorization": f"Bearer {self._config[TOKEN]}"} | ({"Content-Type": kind} if kind else {})
+        timeout_s = CALL_TIMEOUT_S + (0.0 if isinstance(body, bytes) else upload_s(len(body)))
+        url = f"{self._config[URL]}/api/v4{path}"
+        return await self._http.request(method, url, headers=headers, body=body, timeout_s=timeout_s)
 
 
 def _failure(reply: "HttpResponse", answer: dict[str, Any]) -> RemoteError:

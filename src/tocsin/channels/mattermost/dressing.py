@@ -7,6 +7,7 @@ from typing import Any
 from tocsin.channels.content import Content, link_lines, symbol
 from tocsin.channels.dressing import Dressing
 from tocsin.channels.mattermost.api import MAX_CHARS
+from tocsin.channels.mattermost.context import signed_context
 from tocsin.channels.mattermost.markup import escape, without_mentions
 from tocsin.channels.model import PLAIN, Part, Shown
 
@@ -42,6 +43,22 @@ class MattermostDressing(Dressing):
             body["message"] = f"{shown}\n{part.text}"
         if part.first and not content.quiet and (label := LABELS.get(content.priority)):
             body["metadata"] = {"priority": {"priority": label}}
+        if part.last and content.calls:
+            body["props"] = {"attachments": [{"fallback": "", "actions": self._buttons(content)}]}
+
+    def _buttons(self, content: Content) -> list[dict[str, Any]]:
+        """Return the buttons; the server shows no one their context, and sends it with a press."""
+        config, url = self.adapter.config, f"{self.adapter.public_url}/webhook/{self.adapter.spec.kind}"
+        return [
+            {
+                "id": f"action{number}",  # the server takes letters and digits only
+                "type": "button",
+                "name": each.label,
+                **({"style": each.style} if each.style else {}),
+                "integration": {"url": url, "context": signed_context(config, each.token)},
+            }
+            for number, each in enumerate(content.calls)
+        ]
 
 
 def first_line(content: Content) -> str:
@@ -52,4 +69,4 @@ def first_line(content: Content) -> str:
 
 def _links(content: Content) -> list[tuple[str, str]]:
     links = [("", content.click)] if content.click else []
-    return links + [(each.label, each.url) for each in content.actions]
+    return links + [(each.label, each.url) for each in content.actions if not each.calls]

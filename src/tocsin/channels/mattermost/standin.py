@@ -24,6 +24,9 @@ BOT_ID, ANNA_ID = f"{'userbot':x<26}", f"{'useranna':x<26}"
 MAX_MESSAGE = 16_383
 SEEN_S = 30.0  # how long a repeated post is recognised
 LABELS = {"important", "urgent"}
+MAX_FILE_BYTES = 100 * 2**20
+MAX_BUTTONS = 25
+STYLES = {"default", "primary", "success", "good", "warning", "danger"}
 PRIORITY_OFF = "api.post.post_priority.priority_post_not_allowed.app_error"
 MEANINGS = {
     "api.context.404.app_error": (404, "Sorry, we could not find the page."),
@@ -38,6 +41,9 @@ MEANINGS = {
     "app.user.get_by_username.app_error": (404, "Unable to find an existing account matching your username."),
     "app.post.get.app_error": (404, "Unable to get the post."),
     "model.post.is_valid.msg.app_error": (400, "Invalid message."),
+    "model.post.is_valid.file_ids.app_error": (400, "Invalid file ids."),
+    "api.file.upload_file.too_large_detailed.app_error": (413, "Unable to upload file. File is too large."),
+    "api.file.attachments.disabled.app_error": (501, "File attachments have been disabled on this server."),
     PRIORITY_OFF: (403, "Post priority is not allowed."),
 }
 
@@ -55,16 +61,21 @@ class MattermostPlace:
 class MattermostServer(HttpStandIn):
     """The REST API of one server; the base URL for adapters is `url`.
 
-    It has the team `ops-team` and the account `anna`. `labels` off is a server without priorities.
+    It has the team `ops-team` and the account `anna`. `labels` off is a server without priorities;
+    `changes_files` off one that ignores other files in an edit.
     """
 
     channel = "mattermost"
     sample = f"{TEAM}/{CHANNEL}"
 
     def __init__(
-        self, recorder: Recorder | None = None, *, token: str = TOKEN, labels: bool = True, **serving: Any
-    ) -> None:
+        self, recorder: Recorder | None = None, *, token: str = TOKEN, labels: bool = True, max_files: int = 10,
+        max_file_bytes: int = MAX_FILE_BYTES, changes_files: bool = True, **serving: Any
+    ) -> None:  # fmt: skip
         super().__init__(recorder, **serving)
+        self.max_files, self.max_file_bytes, self.changes_files = max_files, max_file_bytes, changes_files
+        self.files: dict[str, tuple[str, bytes]] = {}  # channel and content by ID
+        self.whispers: list[tuple[str, str]] = []  # people, and what only they see
         self.token = token
         self.labels = labels
         known = (
@@ -95,6 +106,8 @@ class MattermostServer(HttpStandIn):
             web.post(v4 + "/channels/direct", self._direct),
             web.get(v4 + "/teams/name/{team}/channels/name/{name}", self._place_by_name),
             web.post(v4 + "/posts", self._post),
+            web.post(v4 + "/posts/ephemeral", self._whisper),
+            web.post(v4 + "/files", self._upload),
             web.put(v4 + "/posts/{post}/patch", self._patch),
             web.delete(v4 + "/posts/{post}", self._delete),
             web.route("*", "/{tail:.*}", self._missing),
@@ -138,7 +151,8 @@ class MattermostServer(HttpStandIn):
 
     async def _post(self, request: web.Request) -> web.Response:
         self._check(request)
-        given = await read_object(request, {"channel_id", "message", "root_id", "props", "metadata", "pending_post_id"})
+        known = {"channel_id", "message", "root_id", "props", "metadata", "pending_post_id", "file_ids"}
+        given = await read_object(request, known)
         place = self._writable(str(given.get("channel_id", "")))
         pending = str(given.get("pending_post_id", ""))
         at, earlier = self._seen.get(pending, (0.0, {}))
@@ -150,9 +164,11 @@ class MattermostServer(HttpStandIn):
         if root and (root not in self.posts or self.posts[root]["root_id"]):
             raise refuse("api.post.create_post.root_id.app_error")
         self._check_label(given, root)
+        check_buttons(given)
         post = {
             "id": identifier(), "channel_id": place.id, "user_id": BOT_ID, "message": message, "root_id": root,
             "create_at": int(self.clock() * 1000), "props": given.get("props", {}), "pending_post_id": pending,
+            "file_ids": self._checked_files(given, place.id),
         }  # fmt: skip
         self.posts[post["id"]] = post
         self._seen[pending] = self.clock(), post
@@ -163,7 +179,13 @@ class MattermostServer(HttpStandIn):
         self._check(request)
         given = await read_object(request, {"message", "props", "file_ids", "is_pinned"})
         post = self._own_post(request)
-        post |= {"message": checked_message(given), "edit_at": int(self.clock() * 1000)}
+        check_buttons(given)
+        if "file_ids" in given and self.changes_files:
+            post["file_ids"] = self._checked_files(given, post["channel_id"])
+        post |= {
+            "message": checked_message({"file_ids": post["file_ids"], **given}),
+            "edit_at": int(self.clock() * 1000),
+        }
         post |= {name: given[name] for name in ("props",) if name in given}
         text = post["message"]
         self.record(request, post["channel_id"], text, id=post["id"], account="tocsin", kind="edit", body=given)
@@ -175,6 +197,48 @@ class MattermostServer(HttpStandIn):
         del self.posts[post["id"]]
         self.record(request, post["channel_id"], "", id=post["id"], account="tocsin", kind="deletion")
         return web.json_response({"status": "OK"})
+
+    async def _upload(self, request: web.Request) -> web.Response:
+        self._check(request)
+        form = await request.post()
+        file, place = form.get("files"), self._writable(str(form.get("channel_id", "")))
+        if set(form) != {"channel_id", "files"} or not isinstance(file, web.FileField):
+            raise refuse("api.context.invalid_body_param.app_error")
+        data = file.file.read()
+        if len(data) > self.max_file_bytes:
+            raise refuse("api.file.upload_file.too_large_detailed.app_error")
+        file_id = identifier()
+        self.files[file_id] = (place.id, data)
+        info = {"id": file_id, "name": file.filename, "size": len(data), "mime_type": file.content_type}
+        return web.json_response({"file_infos": [info], "client_ids": []}, status=201)
+
+    async def _whisper(self, request: web.Request) -> web.Response:
+        self._check(request)
+        given = await read_object(request, {"user_id", "post"})
+        place = self._writable(str(given["post"].get("channel_id", "")))
+        self.whispers.append((given["user_id"], checked_message(given["post"])))
+        return web.json_response({"id": identifier(), "channel_id": place.id}, status=201)
+
+    def press(self, post_id: str, number: int = 0) -> tuple[str, dict[str, Any]]:
+        """Return address and body of the call that the server makes when anna presses a button of a post."""
+        post = self.posts[post_id]
+        [shown] = post["props"]["attachments"]
+        action = shown["actions"][number]["integration"]
+        body = {
+            "user_id": ANNA_ID, "user_name": "anna", "channel_id": post["channel_id"], "post_id": post_id,
+            "team_id": "", "trigger_id": identifier(), "type": "button", "data_source": "",
+            "context": action["context"],
+        }  # fmt: skip
+        return action["url"], body
+
+    def _checked_files(self, given: Mapping[str, Any], channel: str) -> list[str]:
+        """Return the IDs of the files of a post, or refuse."""
+        file_ids = given.get("file_ids", [])
+        if not isinstance(file_ids, list) or len(file_ids) > self.max_files:
+            raise refuse("model.post.is_valid.file_ids.app_error")
+        if any(self.files.get(each, ("",))[0] != channel for each in file_ids):
+            raise refuse("api.context.invalid_body_param.app_error")
+        return file_ids
 
     async def _missing(self, request: web.Request) -> web.Response:
         raise refuse("api.context.404.app_error")
@@ -222,11 +286,25 @@ async def read_object(request: web.Request, fields: set[str]) -> dict[str, Any]:
 def checked_message(given: Mapping[str, Any]) -> str:
     """Return the text of a post, or refuse."""
     message = given.get("message")
-    if not isinstance(message, str) or not message.strip():
+    if not isinstance(message, str) or not (message.strip() or given.get("file_ids")):
         raise refuse("api.context.invalid_body_param.app_error")
     if len(message) > MAX_MESSAGE:
         raise refuse("model.post.is_valid.msg.app_error")
     return message
+
+
+def check_buttons(given: Mapping[str, Any]) -> None:
+    """Refuse buttons that the server would not show."""
+    for attachment in (given.get("props") or {}).get("attachments", []):
+        actions = attachment.get("actions", [])
+        well = len(actions) <= MAX_BUTTONS and all(
+            re.fullmatch(r"[A-Za-z0-9]+", str(each.get("id"))) and each.get("type") == "button" and each.get("name")
+            and each.get("style", "default") in STYLES
+            and str(each["integration"]["url"]).startswith(("http:", "https:"))
+            for each in actions
+        )  # fmt: skip
+        if not well:
+            raise refuse("api.context.invalid_body_param.app_error")
 
 
 def mentioned(message: str) -> list[str]:

@@ -4,10 +4,12 @@ import re
 from typing import TYPE_CHECKING
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Sent, Tools
-from tocsin.channels.model import degraded, native
+from tocsin.channels.model import FILES, NO_REF, FileLimits, degraded, native
 from tocsin.channels.ntfy.api import NtfyApi
+from tocsin.channels.ntfy.files import file_headers, kept_file
 from tocsin.channels.ntfy.settings import PER_MINUTE, TOKEN, URL
 from tocsin.core.errors import ChannelError
+from tocsin.core.http.bodies import file_body
 from tocsin.core.text.measures import utf8_bytes
 from tocsin.core.text.strings import split
 from tocsin.core.time.ratelimit import Rate
@@ -49,10 +51,12 @@ class NtfyAdapter(OutboundAdapter):
             "click": native("opened by a tap"),
             "actions": degraded("the first three are buttons, further ones lines"),
             "call": degraded("one of the buttons; `confirm` is not asked, and who presses is not known"),
+            "attach": native("one; the server keeps it for hours, by default 3", 1),
             "silent": native("priority 2 at most"),
             "key": native("replaces on Android and in the browser, not on iOS; servers from 2.16"),
             "withdraw": native("on Android and in the browser, not on iOS; servers from 2.16"),
         },
+        files=FileLimits(count=1),  # the server says how large: 15 MB by default, 2 MB on ntfy.sh
     )
     dressing = "tocsin.channels.ntfy.dressing:NtfyDressing"
     layouts = "tocsin.channels.ntfy.layout:layout_of"
@@ -85,11 +89,12 @@ class NtfyAdapter(OutboundAdapter):
         sent = await self._publish(part, sequence)
         # Servers before 2.16 neither know sequences nor refuse them.
         ref = {"topic": part.target, "sequence": sequence} if sent.get("sequence_id") == sequence else {}
-        return Sent(_note(sent, part), ref)
+        return Sent(_note(sent, part), {**ref, **kept_file(sent)} if ref else {})
 
-    async def edit(self, part: Part, ref: "Mapping[str, str]") -> str:
-        """Publish a message that replaces the earlier one on the devices."""
-        return _note(await self._publish(part, ref["sequence"]), part)
+    async def edit(self, part: Part, ref: "Mapping[str, str]") -> Sent:
+        """Publish a message that replaces the earlier one on the devices, with its file unless that goes."""
+        sent = await self._publish(part, ref["sequence"], ref if part.keeps_files else {})
+        return Sent(_note(sent, part), kept_file(sent))
 
     async def withdraw(self, ref: "Mapping[str, str]") -> str:
         """Remove the message from the devices; repeating this has no further effect."""
@@ -108,11 +113,14 @@ class NtfyAdapter(OutboundAdapter):
             self.dresser.dress(headers, part, part.content)
         return {**headers, "text": self._fitted(part)}
 
-    async def _publish(self, part: Part, sequence: str) -> dict[str, object]:
+    async def _publish(self, part: Part, sequence: str, kept: "Mapping[str, str]" = NO_REF) -> dict[str, object]:
         headers = {"X-Sequence-ID": sequence, "Content-Type": "text/plain; charset=utf-8"}
         headers |= self.body(part)
         text = headers.pop("text")
-        return await self._api.call("PUT", f"/{part.target}", headers, text.encode(), proof="id")
+        if not part.files and FILES not in kept:
+            return await self._api.call("PUT", f"/{part.target}", headers, text.encode(), proof="id")
+        headers |= file_headers(text, part.files, kept)
+        return await self._api.call("PUT", f"/{part.target}", headers, *map(file_body, part.files), proof="id")
 
     def _fitted(self, part: Part) -> str:
         """Return the text of a part; one that is too long ends with a link to the page of its delivery."""

@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Any
 from tocsin.channels.ntfy.settings import TOKEN, URL
 from tocsin.channels.replies import rate_limited, refused, unusable
 from tocsin.core.errors import FailureKind
+from tocsin.core.http.departure import upload_s
+from tocsin.core.http.transport import CALL_TIMEOUT_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tocsin.core.config.settings import Values
+    from tocsin.core.http.bodies import StreamedBody
     from tocsin.core.http.transport import HttpResponse, Transport
 
 # Remedies by the server's error code; other codes are shown without one.
@@ -17,11 +20,12 @@ ADVICE = {
     40009: "a topic has 1 to 64 letters, digits, _ and -",
     40010: "the server reserves this name; choose another topic",
     40014: "the server stores no attachments; its operator can set `attachment-cache-dir`",
+    40013: "the server does not read the address of the file; send the file again",
     40018: "the server does not accept a button; shorten its address",
     40101: "the token was revoked, expired or belongs to another server; create one and put it into NTFY_TOKEN",
     40301: "grant the account the right to write (`ntfy access USER TOPIC write-only`), or set its NTFY_TOKEN",
     40401: "the server has no such page; check NTFY_URL",
-    41301: "the file is larger than the server accepts, or the day's bandwidth is used up",
+    41301: "the file is larger than the server accepts, or its room or the day's bandwidth is used up",
     50701: "the server delivers this topic only while someone is subscribed to it",
 }
 # Seconds to wait, because the server tells none: a request is free again after 5 s, a quota after a day at most.
@@ -36,13 +40,16 @@ class NtfyApi:
         self._http = http
 
     async def call(
-        self, method: str, path: str, headers: "Mapping[str, str] | None" = None, body: bytes = b"", *, proof: str
-    ) -> dict[str, Any]:
+        self, method: str, path: str, headers: "Mapping[str, str] | None" = None,
+        body: "bytes | StreamedBody" = b"", *, proof: str,
+    ) -> dict[str, Any]:  # fmt: skip
         """Return the answer, which is the server's only if it has the text field `proof`. Raises RemoteError."""
         sent = dict(headers or {})
         if self._config[TOKEN]:
             sent["Authorization"] = f"Bearer {self._config[TOKEN]}"
-        reply = await self._http.request(method, f"{self._config[URL]}{path}", headers=sent, body=body)
+        timeout_s = CALL_TIMEOUT_S + (0.0 if isinstance(body, bytes) else upload_s(len(body)))
+        url = f"{self._config[URL]}{path}"
+        reply = await self._http.request(method, url, headers=sent, body=body, timeout_s=timeout_s)
         answer = reply.json_object() or {}
         if reply.status == 200 and isinstance(answer.get(proof), str):
             return answer

@@ -49,7 +49,7 @@ class NtfyDressing(Dressing):
 
 
 def header_text(value: str) -> str:
-    """Return a text for a header: an encoded word (RFC 2047) unless it is plain ASCII."""
-    if value.isascii() and "=?" not in value:
+    """Return a text for a header: an encoded word (RFC 2047) unless it is a line of plain ASCII."""
+    if value.isascii() and value.isprintable() and "=?" not in value:
         return value
     return f"=?UTF-8?B?{b64encode(value.encode()).decode()}?="

@@ -26,6 +26,7 @@ MEANINGS = {
     40009: (400, "invalid request: topic invalid"),
     40010: (400, "invalid request: topic name is not allowed"),
     40011: (400, "invalid request: message must be UTF-8 encoded"),
+    40013: (400, "invalid request: attachment URL is invalid"),
     40014: (400, "invalid request: attachments not allowed"),
     40018: (400, "invalid request: actions invalid"),
     40049: (400, "invalid request: sequence ID invalid"),
@@ -38,7 +39,17 @@ MEANINGS = {
     50001: (500, "internal server error"),
 }
 _NAME = re.compile(r"[-_A-Za-z0-9]{1,64}")
-_KNOWN_HEADERS = {"x-title", "x-priority", "x-tags", "x-click", "x-actions", "x-sequence-id", "x-message", "x-filename"}
+_KNOWN_HEADERS = {
+    "x-title",
+    "x-priority",
+    "x-tags",
+    "x-click",
+    "x-actions",
+    "x-sequence-id",
+    "x-message",
+    "x-filename",
+    "x-attach",
+}
 
 
 class NtfyServer(HttpStandIn):
@@ -60,12 +71,15 @@ class NtfyServer(HttpStandIn):
         closed: Iterable[str] = ("closed",),
         sequences: bool = True,
         paced: bool = False,
+        file_bytes: int = 15 * 2**20,
         **serving: Any,
     ) -> None:
         super().__init__(recorder, **serving)
         self.token = token
         self.protected, self.closed = set(protected), set(closed)
         self.sequences = sequences
+        self.file_bytes = file_bytes
+        self.files: dict[str, bytes] = {}  # contents by their address
         self.shown: dict[tuple[str, str], dict[str, Any]] = {}  # what a device shows, by topic and sequence
         self._window = SlidingWindow(60, 300.0) if paced else None
 
@@ -106,10 +120,19 @@ class NtfyServer(HttpStandIn):
         message: dict[str, Any] = {"id": identifier(), "time": int(self.clock()), "event": "message", "topic": topic}
         message |= content_of(given)
         body = await request.read()
-        if len(body) >= MESSAGE_BYTES or "x-filename" in given:
-            name = given.get("x-filename", "attachment.txt")
-            message["attachment"] = {"name": name, "size": len(body), "url": f"{self.url}/file/{message['id']}"}
-            message["message"] = given.get("x-message", f"You received a file: {name}")
+        name = given.get("x-filename", "attachment.txt")
+        if attached := given.get("x-attach"):
+            if not attached.startswith(("http:", "https:")) or body:
+                raise refuse(40013)
+            message["attachment"] = {"name": name, "url": attached}
+            message["message"] = message_of(given, name)
+        elif len(body) >= MESSAGE_BYTES or "x-filename" in given:
+            if len(body) > self.file_bytes:
+                raise refuse(41301)
+            url = f"{self.url}/file/{message['id']}"
+            message["attachment"] = {"name": name, "size": len(body), "url": url}
+            message["message"] = message_of(given, name)
+            self.files[url] = body
         else:
             try:
                 message["message"] = body.decode().strip() or "triggered"
@@ -168,6 +191,14 @@ class NtfyServer(HttpStandIn):
 def headers_of(request: web.Request) -> dict[str, str]:
     """Return the headers with lower-case names and decoded words (RFC 2047)."""
     return {name.lower(): str(make_header(decode_header(value))) for name, value in request.headers.items()}
+
+
+def message_of(given: Mapping[str, str], name: str) -> str:
+    """Return the text of a message with a file, in which a backslash and an n are a line end."""
+    text = given.get("x-message", "").replace("\\n", "\n")
+    if len(text.encode()) > MESSAGE_BYTES:
+        raise refuse(40000, "invalid request: message too long")
+    return text or f"You received a file: {name}"
 
 
 def content_of(given: Mapping[str, str]) -> dict[str, Any]:

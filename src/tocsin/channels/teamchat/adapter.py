@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.contract import (
     COMMONMARK,
-    FILES,
     PLAIN,
     ChannelSpec,
     MessageGoneError,
@@ -14,7 +13,7 @@ from tocsin.channels.contract import (
     Sent,
     Tools,
 )
-from tocsin.channels.model import degraded, native
+from tocsin.channels.model import FILES, degraded, native
 from tocsin.channels.teamchat.api import API_URL, BOT_TOKEN, TeamchatApi
 from tocsin.channels.teamchat.settings import HEAR_BOTS, SIGNING_SECRET
 from tocsin.channels.teamchat.wording import escape

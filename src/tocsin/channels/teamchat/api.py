@@ -6,9 +6,9 @@ Source: docs/facts/teamchat.md.
 import re
 from typing import TYPE_CHECKING, Any
 
-from tocsin.channels.replies import rate_limited, refused, unusable
+from tocsin.channels.replies import invisibly, rate_limited, refused, unusable
 from tocsin.core.config.variables import Variable, base_url, token
-from tocsin.core.errors import ChannelError, FailureKind, RemoteError
+from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.http.bodies import file_body
 from tocsin.core.http.departure import upload_s
 from tocsin.core.http.transport import CALL_TIMEOUT_S
@@ -91,25 +91,17 @@ class TeamchatApi:
 
     async def upload(self, file: "AttachedFile") -> dict[str, str]:
         """Upload a file and return what `share` needs; it is invisible until then, so that a repeat is safe."""
-        try:
-            place = await self._form(
-                "files.getUploadURLExternal",
-                {"filename": file.name, "length": str(file.size), "alt_txt": file.alt or None},
-                proof="upload_url",
-            )
-            body = file_body(file)
-            reply = await self._http.request(
-                "POST",
-                str(place["upload_url"]),
-                headers={"Content-Type": body.content_type},
-                body=body,
-                timeout_s=CALL_TIMEOUT_S + upload_s(len(body)),
-            )
-        except RemoteError as failure:
-            if failure.kind is not FailureKind.AMBIGUOUS:
-                raise
-            kind, code = FailureKind.TRANSIENT, failure.provider_code
-            raise ChannelError("the upload was interrupted", kind=kind, provider_code=code) from None
+        fields = {"filename": file.name, "length": str(file.size), "alt_txt": file.alt or None}
+        asked = self._form("files.getUploadURLExternal", fields, proof="upload_url")
+        place, body = await invisibly("the upload was interrupted", asked), file_body(file)
+        sent = self._http.request(
+            "POST",
+            str(place["upload_url"]),
+            headers={"Content-Type": body.content_type},
+            body=body,
+            timeout_s=CALL_TIMEOUT_S + upload_s(len(body)),
+        )
+        reply = await invisibly("the upload was interrupted", sent)
         if reply.status != 200:
             raise unusable(reply, API_URL.name)
         return {"id": str(place.get("file_id", "")), "title": file.name}

@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part
-from tocsin.channels.model import IGNORED, degraded, native
+from tocsin.channels.model import IGNORED, Ability, Support, degraded, native
 from tocsin.channels.replies import rate_limited, refused, unusable
 from tocsin.core.errors import ChannelError
 from tocsin.core.text.measures import utf8_bytes
@@ -56,6 +56,7 @@ class TeamsAdapter(OutboundAdapter):
             "type": native("the colour of the card"),
             "click": degraded("a link after the text"),
             "actions": native(),
+            "attach": Ability(Support.REFUSED, "a workflow takes no files; put a link to the file into `click`"),
             "mention": IGNORED,
         },
     )

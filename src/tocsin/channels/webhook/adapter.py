@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tocsin.channels.action_tokens import PRESS
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, Sent, Shown, visible
-from tocsin.channels.model import degraded, native
-from tocsin.core.errors import ChannelError
+from tocsin.channels.model import FileLimits, degraded, native
+from tocsin.core.errors import RemoteError
 from tocsin.core.plugins import load_class
 from tocsin.core.text.measures import utf8_bytes
 from tocsin.core.text.strings import split
@@ -14,6 +15,7 @@ from tocsin.core.text.strings import split
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tocsin.channels.attached import AttachedFile
     from tocsin.channels.webhook.sending import WebhookClient
 
 MAX_BYTES = 15_000  # Standard Webhooks advises to keep an event below 20 kB
@@ -43,10 +45,13 @@ class WebhookAdapter(OutboundAdapter):
         abilities={
             **dict.fromkeys(("title", "priority", "type", "click", "actions", "mention", "silent"), native(_DATA)),
             "call": degraded("an address that the receiver calls with POST"),
+            "attach": native("events `message.file`, after that of the text"),
             "thread": native(_DATA),
             "key": native("an event `message.updated`"),
             "withdraw": native("an event `message.withdrawn`"),
         },
+        takes_presses=True,
+        files=FileLimits(each=10 * 2**20, apart=True),  # a receiver keeps the whole of an event in memory
     )
     dressing = "tocsin.channels.webhook.events:WebhookDressing"
     layouts = "tocsin.channels.webhook.events:layout_of"
@@ -64,12 +69,15 @@ class WebhookAdapter(OutboundAdapter):
     async def deliver(self, part: Part) -> Sent:
         """Post the event of a message; the note is its ID, which is the same at every attempt."""
         event_id = _id(part.key)
-        note = await self._post(part.target, event_id, "message.created", {"message": event_id, **self.body(part)})
+        kind, data = "message.created", {"message": part.message.get("message", event_id), **self.body(part)}
+        if press := part.extra.get(PRESS):
+            kind, data = "message.action", {"target": part.target, **press}
+        note = await self._post(part.target, event_id, kind, data, *part.files)
         return Sent(note, {"target": part.target, "message": event_id, "key": part.keyed.key if part.keyed else ""})
 
     async def edit(self, part: Part, ref: "Mapping[str, str]") -> str:
         """Post an event with the new text."""
-        data = {"message": ref["message"], **self.body(part)}
+        data = {"message": ref["message"], **self.body(part), "keeps_files": part.keeps_files}
         return await self._post(part.target, _id(part.key), "message.updated", data)
 
     async def withdraw(self, ref: "Mapping[str, str]") -> str:
@@ -83,12 +91,14 @@ class WebhookAdapter(OutboundAdapter):
         for name in names:
             try:
                 await self._client.check(name, await self.targets.read(name))
-            except ChannelError as error:
-                raise ChannelError(f"{name}: {error}", hint=error.hint, kind=error.kind) from None
+            except RemoteError as error:
+                raise RemoteError(f"{name}: {error}", hint=error.hint, kind=error.kind) from None
         return ", ".join(names)
 
     def body(self, part: Part) -> dict[str, Any]:
-        """Return the data of the event: target, text, format and the fields of the message."""
+        """Return the data of the event: target, text, format and the fields of the message, or those of a file."""
+        for file in part.files:
+            return {"target": part.target, "name": file.name, "type": file.type, "size": file.size, "alt": file.alt}
         data: dict[str, Any] = {"target": part.target, "text": part.text, "format": _FORMATS[part.parse_mode]}
         if not (part.first and part.last):
             data |= {"is_first": part.first, "is_last": part.last}
@@ -100,9 +110,13 @@ class WebhookAdapter(OutboundAdapter):
             self.dresser.dress(data, part, part.content)
         return data
 
-    async def _post(self, target: str, event_id: str, kind: str, data: dict[str, Any]) -> str:
-        entry = await self.targets.read(target)
-        status = await self._client.post(target, entry, event_id, {"type": kind, "data": data}, self.clock.now())
+    async def _post(
+        self, target: str, event_id: str, kind: str, data: dict[str, Any], file: "AttachedFile | None" = None
+    ) -> str:
+        from tocsin.channels.webhook.signing import Event
+
+        entry, event = await self.targets.read(target), Event("message.file" if file else kind, data, file)
+        status = await self._client.post(target, entry, event_id, event, self.clock.now())
         return f"id={event_id} (HTTP {status})"
 
 

@@ -19,6 +19,7 @@ from tocsin_standins.serving import HttpStandIn, RefusalError, whole_seconds
 SECRET = f"whsec_{base64.b64encode(b'stand-in secret of 32 bytes, yes').decode()}"
 TOLERANCE_S = 300
 MAX_BYTES = 20_000
+MAX_FILE_EVENT_BYTES = 16 * 2**20
 _FIELDS: dict[str, Any] = {
     "message": str,
     "target": str,
@@ -35,9 +36,24 @@ _FIELDS: dict[str, Any] = {
     "silent": bool,
     "mention": list,
     "actions": list,
+    "keeps_files": bool,
 }
-_KINDS = {"message.created": "message", "message.updated": "edit", "message.withdrawn": "deletion"}
-_NEEDED = {"message.withdrawn": {"message", "target", "key"}}
+_FILE: dict[str, Any] = {**dict.fromkeys(("message", "target", "name", "type", "alt", "content"), str), "size": int}
+_TEXTS = ("target", "event", "name", "value", "label", "by", "channel", "chat", "key", "text")
+_PRESS: dict[str, Any] = {**dict.fromkeys(_TEXTS, str), "by_link": bool}
+_KINDS = {
+    "message.created": "message",
+    "message.updated": "edit",
+    "message.withdrawn": "deletion",
+    "message.file": "file",
+    "message.action": "press",
+}
+_KNOWN = {"message.file": _FILE, "message.action": _PRESS}
+_NEEDED = {
+    "message.withdrawn": {"message", "target", "key"},
+    "message.updated": {"message", "target", "text", "format", "keeps_files"},
+    **{kind: set(fields) for kind, fields in _KNOWN.items()},
+}
 
 
 class WebhookReceiver(HttpStandIn):
@@ -61,6 +77,7 @@ class WebhookReceiver(HttpStandIn):
         self.secrets = tuple(secrets)
         self.gone = gone
         self.seen: dict[str, bytes] = {}  # bodies by the ID of their event
+        self.files: dict[str, bytes] = {}  # contents by the ID of their event
 
     def targets(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the entry of `targets.yaml` that points the channel here."""
@@ -80,11 +97,13 @@ class WebhookReceiver(HttpStandIn):
             raise refuse(410, "no more events")
         raw = await request.read()
         event_id = self._verified(request, raw)
-        if len(raw) > MAX_BYTES:
-            raise refuse(413, "larger than 20 kB")
         kind, data = read_event(raw)
+        if len(raw) > (MAX_FILE_EVENT_BYTES if kind == "message.file" else MAX_BYTES):
+            raise refuse(413, "larger than 20 kB, or 16 MiB for a file")
         if event_id not in self.seen:
             self.seen[event_id] = raw
+            if kind == "message.file":
+                self.files[event_id] = base64.b64decode(data["content"], validate=True)
             text = "\n".join(filter(None, [data.get("title", ""), data.get("text", "")]))
             self.record(
                 request, data["target"], text, id=event_id, account="tocsin", kind=_KINDS[kind], body=json.loads(raw)
@@ -125,9 +144,12 @@ def read_event(raw: bytes) -> tuple[str, dict[str, Any]]:
     if set(event) != {"type", "timestamp", "data"} or kind not in _KINDS or not isinstance(data, dict):
         raise refuse(400, "not an event")
     needed = _NEEDED.get(kind, {"message", "target", "text", "format"})
-    if not needed <= set(data) <= set(_FIELDS):
+    known = _KNOWN.get(kind, _FIELDS)
+    if not needed <= set(data) <= set(known):
         raise refuse(400, "a field is missing or unknown")
-    if any(not isinstance(value, _FIELDS[name]) for name, value in data.items()):
+    if kind == "message.file" and len(data["content"]) != -(-data["size"] // 3) * 4:
+        raise refuse(400, "the content has another size")
+    if any(not isinstance(value, known[name]) for name, value in data.items()):
         raise refuse(400, "a field has another type")
     return kind, data
 

@@ -1,6 +1,6 @@
 """Whether an address leads over the Internet or stays in a private network."""
 
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import ConfigError, FailureKind, RemoteError
 
 
 def refuse_clear_text(name: str, url: str) -> None:
@@ -46,3 +46,20 @@ def is_public(address: str) -> bool:
         translated = ip_address(int(found) & 0xFFFFFFFF) if found in ip_network("64:ff9b::/96") else None  # RFC 6052
         found = found.ipv4_mapped or found.sixtofour or translated or found
     return found.is_global and not found.is_multicast
+
+
+async def look_up(url: str) -> list[str]:
+    """Return the IP addresses of the host of a URL; raise RemoteError, transient, if its name has none."""
+    import asyncio
+    import socket
+    from urllib.parse import urlsplit
+
+    from tocsin.core.http.transport import describe_os_error, displayed_host
+
+    parts, loop = urlsplit(url), asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(parts.hostname, parts.port or parts.scheme, type=socket.SOCK_STREAM)
+    except OSError as error:
+        told = f"could not look up {displayed_host(url)}: {describe_os_error(error)}"
+        raise RemoteError(told, hint="correct the address", kind=FailureKind.TRANSIENT) from None
+    return [str(address[0]) for *_, address in found]

@@ -120,9 +120,12 @@ class Outbox:
 
         Raises UnknownChannelError, or ChannelError when target or text cannot be sent.
         """
-        return self._prepare(channel, Outgoing(target, message, parse_mode=parse_mode, content=content), source, policy)
+        return self.prepare_outgoing(
+            channel, Outgoing(target, message, parse_mode=parse_mode, content=content), source, policy
+        )
 
-    def _prepare(self, channel: str, outgoing: Outgoing, source: str, policy: str = "") -> NewDelivery:
+    def prepare_outgoing(self, channel: str, outgoing: Outgoing, source: str, policy: str = "") -> NewDelivery:
+        """Check a message with extras like `prepare`, and return the message to queue."""
         adapter, outgoing = self._registry.adapter(channel), with_secret(outgoing)
         try:
             checked, _ = adapter.check(outgoing)
@@ -216,7 +219,7 @@ class Outbox:
         text, note, room = reply.text, "", len(reply.text)
         while True:
             try:
-                return self._prepare(channel, reply, source)
+                return self.prepare_outgoing(channel, reply, source)
             except TooManyPartsError as error:
                 note = note or CUT.format(parts=error.parts, limit=error.limit)
                 room = min(room * 9 // 10, room * error.limit // error.parts)
@@ -256,7 +259,7 @@ class Outbox:
             if operation is MessageOperation.WITHDRAW:
                 new = self.prepare_withdrawal(kind, outgoing.target, key, "")
             else:
-                new = self._prepare(kind, outgoing, "")
+                new = self.prepare_outgoing(kind, outgoing, "")
             delivery = new.accepted(self.clock.now())
             last = await self.store.latest(kind, delivery.target, key)
         except TocsinError as error:
