@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from email import message_from_bytes, policy
 from pathlib import Path
 from typing import Any
@@ -251,3 +252,59 @@ async def test_a_full_disk_refuses_the_copy_for_messages_and_leaves_no_part_of_i
         found = await adapter.transmit(Outgoing("+15551234567", "hello", content={"attach": [contents.large(1)]}))
         assert mentions(found.result.error, "cannot be copied", "No space left on device", "free space")
         assert list((tmp_path / "Library/Messages/Attachments").iterdir()) == []
+
+
+async def test_telegram_gets_the_id_of_a_file_that_it_has_instead_of_the_file():
+    contents = Contents()
+    files = [contents.file("a.log", b"one"), contents.file("b.log", b"two"), contents.file("g.png", PNG, "image/png")]
+    async with opened("botchat", contents) as (town, adapter):
+        for chat in ("1001", "1002"):
+            found = await adapter.transmit(Outgoing(chat, "hello", content={"attach": files}))
+            assert found.result.ok, found.result.error
+        assert sorted(received("botchat", town)) == sorted([b"one", b"two", PNG])
+        named = [each for each in town.botchat.world.messages.values() if "document" in each or "photo" in each]
+        assert len(named) == 6
+        # The same content with another name is uploaded, because the product shows the name of the first upload.
+        other = {**files[0], "name": "c.log"}
+        assert (await adapter.transmit(Outgoing("1001", "", content={"attach": [other]}))).result.ok
+        assert received("botchat", town).count(b"one") == 2
+
+
+async def test_a_file_whose_id_telegram_does_not_know_any_more_is_uploaded_again():
+    contents = Contents()
+    outgoing = Outgoing("1001", "hello", content={"attach": [contents.file("a.log", b"one")]})
+    async with opened("botchat", contents) as (town, adapter):
+        assert (await adapter.transmit(outgoing)).result.ok
+        town.botchat.sent_files.clear()
+        found = await adapter.transmit(outgoing)
+        assert found.result.ok, found.result.error
+        assert received("botchat", town) == [b"one", b"one"]
+
+
+async def test_files_of_telegram_that_are_too_old_to_delete_stay_and_the_note_says_so():
+    contents = Contents()
+    content = {"key": "disk", "attach": [contents.file("a.log", b"line")]}
+    async with opened("botchat", contents) as (town, adapter):
+        sent = await adapter.transmit(Outgoing("1001", "firing", content=content, keyed=KeyedMessage("disk")))
+        town.botchat.faults.push(
+            Fault.error(400, "Bad Request: message can't be deleted for everyone").only("deletemessage")
+        )
+        edit = KeyedMessage("disk", MessageOperation.EDIT, sent.ref)
+        done = await adapter.transmit(Outgoing("1001", "resolved", content={"key": "disk", "attach": []}, keyed=edit))
+        assert done.result.ok, done.result.error
+    assert "its files are too old to delete" in done.result.message
+
+
+async def test_an_edit_of_a_deleted_message_is_sent_anew_with_its_files():
+    contents = Contents()
+    content = {"key": "disk", "attach": [contents.file("a.log", b"line")]}
+    async with opened("guildchat", contents) as (town, adapter):
+        first = Outgoing(KINDS["guildchat"][1], "firing", content=content, keyed=KeyedMessage("disk"))
+        sent = await adapter.transmit(first)
+        gone = KeyedMessage("disk", MessageOperation.WITHDRAW, sent.ref)
+        assert (await adapter.transmit(replace(first, keyed=gone))).result.ok
+        edit = KeyedMessage("disk", MessageOperation.EDIT, sent.ref, same_files=True)
+        done = await adapter.transmit(replace(first, text="resolved", keyed=edit))
+        assert done.result.ok, done.result.error
+        assert done.ref["id"] != sent.ref["id"]
+        assert received("guildchat", town) == [b"line", b"line"]

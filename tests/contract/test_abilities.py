@@ -13,7 +13,6 @@ from tests.channels.test_files import PNG, Contents
 from tocsin.channels.action_tokens import with_secret
 from tocsin.channels.contract import KeyedMessage, MessageOperation, OutboundAdapter, Outgoing, Receipt
 from tocsin.channels.devicemsg import DevicemsgAdapter
-from tocsin.channels.model import Support
 from tocsin.channels.registry import discover
 from tocsin.core.http.direct import DirectTransport
 from tocsin.core.ids import new_id
@@ -90,7 +89,9 @@ async def opened(kind: str) -> AsyncIterator[Product]:
 
 def _on_telegram(product: Product) -> list[bytes]:
     world = product.server.world
-    fields = [file for each in world.messages.values() for file in (*each.get("photo", ()), each.get("document")) if file]
+    fields = [
+        file for each in world.messages.values() for file in (*each.get("photo", ()), each.get("document")) if file
+    ]
     return [world.files[file["file_id"]][1] for file in fields]
 
 
@@ -130,7 +131,9 @@ SHOWN: dict[str, Callable[[Product], list[bytes]]] = {
         product.server.files[each][1] for post in product.server.posts.values() for each in post["file_ids"]
     ],
     "ntfy": lambda product: [
-        product.server.files[each["attachment"]["url"]] for each in product.server.shown.values() if "attachment" in each
+        product.server.files[each["attachment"]["url"]]
+        for each in product.server.shown.values()
+        if "attachment" in each
     ],
     "webhook": _on_webhook,
 }

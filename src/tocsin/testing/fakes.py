@@ -122,7 +122,9 @@ def build_adapter(
     """
     settings = Settings.load(adapter.spec.variables, environ={"TOCSIN_DATA_DIR": "/nonexistent", **env})
     named = GivenTargets(settings, adapter.spec, targets or {}).of(adapter.spec.kind) if adapter.spec.targets else None
-    tools = Tools(http or ScriptedTransport(), clock or FakeClock(), settings.redact, targets=named, read_file=read_file)
+    tools = Tools(
+        http or ScriptedTransport(), clock or FakeClock(), settings.redact, targets=named, read_file=read_file
+    )
     return adapter(settings.only(adapter.spec.variables), tools)
 
 

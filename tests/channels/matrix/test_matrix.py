@@ -8,6 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.channels.test_files import MIB, PNG, Contents
 from tests.facts import mentions
 
 from tocsin.channels.contract import (
@@ -19,6 +22,7 @@ from tocsin.channels.contract import (
     Receipt,
 )
 from tocsin.channels.matrix import MatrixAdapter
+from tocsin.channels.matrix.pictures import picture_size
 from tocsin.channels.matrix.standin import ALIAS, ENCRYPTED, LEFT, OPAQUE, OPS, TOKEN, USER, MatrixServer
 from tocsin.channels.model import MessageThread
 from tocsin.core.errors import FailureKind
@@ -30,6 +34,7 @@ from tocsin.testing.http_channel_contract import HttpChannelContract
 from tocsin_standins.faults import Fault
 
 ENV = {"MATRIX_URL": "https://matrix.example", "MATRIX_TOKEN": "syt_exampleexampleexample"}
+CONTENTS = Contents()
 RUN_BOOK = {"label": "Run book", "url": "https://wiki.example/run"}
 
 
@@ -75,7 +80,7 @@ async def opened(
     async with MatrixServer(**made) as server:
         try:
             env = {**server.environment(), "MATRIX_TOKEN": token}
-            yield server, build_adapter(MatrixAdapter, env, http=http, clock=told)
+            yield server, build_adapter(MatrixAdapter, env, http=http, clock=told, read_file=CONTENTS.read)
         finally:
             await http.aclose()
 
@@ -312,3 +317,71 @@ async def test_a_look_up_without_an_answer_is_repeated_safely(fault: Fault):
         receipt = await adapter.transmit(Outgoing(OPS, "hello"))
         assert receipt.failure
         assert (receipt.failure.kind, len(server.recorder.of("matrix"))) == (FailureKind.TRANSIENT, 0)
+
+
+# --- files
+
+
+def with_files(*files: dict[str, Any], text: str = "hello") -> Outgoing:
+    return Outgoing(ALIAS, text, "d1", content={"attach": list(files)})
+
+
+async def test_a_picture_has_its_name_type_and_size_and_mentions_no_one():
+    async with opened() as (server, adapter):
+        receipt = await adapter.transmit(with_files(CONTENTS.file("graph.png", PNG, "image/png", alt="Load")))
+        assert receipt.result.ok, receipt.result.error
+        _, item = server.recorder.of("matrix")
+        [address] = server.media
+    assert item.body == {
+        "msgtype": "m.image", "body": "Load", "filename": "graph.png", "url": address, "m.mentions": {},
+        "info": {"mimetype": "image/png", "size": len(PNG), "w": 16, "h": 16},
+    }  # fmt: skip
+
+
+async def test_a_file_above_the_limit_of_the_homeserver_is_refused_with_both_numbers():
+    async with opened(media_bytes=MIB) as (server, adapter):
+        receipt = await adapter.transmit(with_files(CONTENTS.large(2)))
+        assert server.media == {}
+    assert mentions(receipt.result.error, "the text was sent", "2.0 MiB", "the limit of the homeserver is 1 MiB")
+
+
+async def test_an_upload_without_an_answer_is_repeated_and_the_text_is_not():
+    outgoing = with_files(CONTENTS.file("a.log", b"one"), CONTENTS.file("b.log", b"two"))
+    async with opened() as (server, adapter):
+        server.faults.push(Fault.reset_after_accept().only("upload"))
+        first = await adapter.transmit(outgoing)
+        assert first.failure
+        assert (first.failure.kind, first.parts_sent, first.parts_total) == (FailureKind.TRANSIENT, 1, 3)
+        again = await adapter.transmit(replace(outgoing, parts_sent=1, parts_total=3, ref=first.ref))
+        assert again.result.ok, again.result.error
+        assert [item.text for item in server.recorder.of("matrix")] == ["hello", "a.log", "b.log"]
+
+
+async def test_a_file_whose_event_was_not_answered_is_shown_once():
+    async with opened() as (server, adapter):
+        server.faults.push(Fault.reset_after_accept().only("send"), Fault.reset_after_accept().only("send"))
+        outgoing = with_files(CONTENTS.file("a.log", b"one"), text="")
+        assert not (await adapter.transmit(outgoing)).result.ok
+        assert (await adapter.transmit(outgoing)).result.ok
+        assert len(server.recorder.of("matrix")) == 1
+
+
+@pytest.mark.parametrize(
+    ("start", "size"),
+    [
+        (PNG, (16, 16)),
+        (b"GIF89a" + (320).to_bytes(2, "little") + (200).to_bytes(2, "little"), (320, 200)),
+        (b"\xff\xd8\xff\xe0\0\x04ab\xff\xc0\0\x11\x08\0\x40\0\x80\x03\0\0\0", (128, 64)),
+        (b"\xff\xd8\xff\xe0\xff\xff", None),
+        (b"RIFF", None),
+        (b"", None),
+    ],
+)
+def test_the_size_of_a_picture_is_in_its_first_bytes(start: bytes, size: tuple[int, int] | None):
+    assert picture_size(start) == size
+
+
+@given(st.binary(max_size=200))
+def test_hostile_bytes_have_no_size_or_one_and_no_end_is_missed(start: bytes):
+    found = picture_size(b"\xff\xd8" + start)
+    assert found is None or all(0 <= side <= 0xFFFF for side in found)

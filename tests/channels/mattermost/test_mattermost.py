@@ -2,25 +2,37 @@
 # ruff: noqa: RUF012  # the attributes of a suite are read, never changed
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.channels.test_files import Contents
 from tests.facts import mentions
 
-from tocsin.channels.contract import COMMONMARK, PLAIN, KeyedMessage, MessageOperation, Outgoing, Receipt
+from tocsin.channels.action_tokens import make_token, with_secret
+from tocsin.channels.contract import COMMONMARK, PLAIN, KeyedMessage, MessageOperation, Outgoing, Receipt, Tools
+from tocsin.channels.inbound import RejectedError, WebhookRequest
 from tocsin.channels.mattermost import MattermostAdapter
-from tocsin.channels.mattermost.standin import ANNA_ID, CHANNEL_ID, TOKEN, MattermostServer, mentioned
+from tocsin.channels.mattermost.api import TOKEN
+from tocsin.channels.mattermost.context import signed_context
+from tocsin.channels.mattermost.inbound import MattermostInbound
+from tocsin.channels.mattermost.standin import ANNA_ID, CHANNEL_ID, MattermostServer, mentioned
+from tocsin.channels.mattermost.standin import TOKEN as TOKEN_THERE
 from tocsin.channels.model import MessageThread
+from tocsin.core.config.settings import Values
 from tocsin.core.errors import FailureKind
 from tocsin.core.http.direct import DirectTransport
 from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
 from tocsin.testing.http_channel_contract import HttpChannelContract
+from tocsin.testing.inbound_bench import build_receiver
+from tocsin.testing.inbound_contract import InboundContract
 from tocsin_standins.faults import Fault
 
 ENV = {"MATTERMOST_URL": "https://chat.example", "MATTERMOST_TOKEN": "exampleexampleexampleexamp"}
+CONTENTS = Contents()
 ALERTS = "ops-team/alerts"
 POSTED = {"id": "postpostpostpostpostpostpo", "channel_id": CHANNEL_ID, "message": "hello"}
 RUN_BOOK = {"label": "Run book", "url": "https://wiki.example/run"}
@@ -36,13 +48,13 @@ class TestMattermost(HttpChannelContract):
 
 
 @asynccontextmanager
-async def opened(*, token: str = TOKEN, **made: Any) -> AsyncIterator[tuple[MattermostServer, MattermostAdapter]]:
+async def opened(*, token: str = TOKEN_THERE, **made: Any) -> AsyncIterator[tuple[MattermostServer, MattermostAdapter]]:
     """Open a server and the channel that posts to it."""
     http = DirectTransport()
     async with MattermostServer(**made) as server:
         try:
             env = {**server.environment(), "MATTERMOST_TOKEN": token}
-            yield server, build_adapter(MattermostAdapter, env, http=http)
+            yield server, build_adapter(MattermostAdapter, env, http=http, read_file=CONTENTS.read)
         finally:
             await http.aclose()
 
@@ -301,3 +313,122 @@ async def test_sends_at_the_same_time_do_not_disturb_each_other():
         results = await asyncio.gather(*(adapter.send([ALERTS, "@anna"][n % 2], f"m{n}") for n in range(10)))
         assert all(result.ok for result in results)
         assert len(server.posts) == 10
+
+
+# --- files
+
+
+def with_files(*names: str, **content: Any) -> dict[str, Any]:
+    return {"attach": [CONTENTS.file(name, name.encode()) for name in names], **content}
+
+
+async def test_files_are_in_the_post_of_their_text():
+    async with opened() as (server, adapter):
+        await good(adapter, Outgoing(ALERTS, "hello", content=with_files("a.log", "b.log")))
+        [post] = server.posts.values()
+        assert [server.files[each][1] for each in post["file_ids"]] == [b"a.log", b"b.log"]
+
+
+async def test_an_upload_without_an_answer_is_repeated_and_posts_nothing():
+    outgoing = Outgoing(ALERTS, "hello", "d1", content=with_files("a.log"))
+    async with opened() as (server, adapter):
+        server.faults.push(Fault.reset_after_accept().only("POST files"))
+        receipt = await adapter.transmit(outgoing)
+        assert receipt.failure
+        assert receipt.failure.kind is FailureKind.TRANSIENT
+        assert server.posts == {}
+        await good(adapter, outgoing)
+        assert len(server.posts) == 1
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ({"max_files": 5}, ("file_ids", "older servers take 5 files")),
+        ({"max_file_bytes": 3}, ("too_large_detailed", "no files of this size")),
+    ],
+)
+async def test_files_that_the_server_does_not_take_are_refused_with_the_remedy(made: Any, words: tuple[str, ...]):
+    async with opened(**made) as (server, adapter):
+        names = [f"{number}.log" for number in range(6)]
+        receipt = await adapter.transmit(Outgoing(ALERTS, "hello", content=with_files(*names)))
+        assert server.posts == {}
+    assert mentions(receipt.result.error, *words)
+
+
+async def test_on_a_server_that_changes_no_files_they_stay_and_new_ones_are_below():
+    async with opened(changes_files=False) as (server, adapter):
+        first = await good(adapter, keyed("firing", **with_files("a.log")))
+        emptied = await good(adapter, change(keyed("resolved", attach=[]), MessageOperation.EDIT, first))
+        assert "its files, so they stay" in emptied.result.message
+        await good(adapter, change(keyed("resolved", **with_files("b.log")), MessageOperation.EDIT, first))
+        post, answer = server.posts.values()
+        assert (post["message"], answer["root_id"]) == ("resolved", post["id"])
+        assert [server.files[each][1] for each in (*post["file_ids"], *answer["file_ids"])] == [b"a.log", b"b.log"]
+
+
+# --- presses
+
+CLEAN = {"action": "call", "label": "Clean up", "name": "cleanup", "value": "web1", "style": "danger"}
+CONFIG = Values({TOKEN.name: ENV[TOKEN.name]}, (TOKEN,))
+CONTEXT = signed_context(CONFIG, "a:token")
+
+
+def pressed(**changed: Any) -> bytes:
+    body = {
+        "user_id": ANNA_ID, "user_name": "anna", "channel_id": CHANNEL_ID, "post_id": POSTED["id"],
+        "trigger_id": "triggertriggertrigger1", "type": "button", "context": CONTEXT,
+    }  # fmt: skip
+    return json.dumps(body | changed).encode()
+
+
+class TestMattermostReceives(InboundContract):
+    adapter = MattermostAdapter
+    env = ENV
+    secret = "MATTERMOST_TOKEN"
+    messages = {"a press": pressed()}
+    ignored = {"no person": pressed(user_id=""), "no press": pressed(trigger_id=None)}
+    signs_body = False  # only the context is signed: the product signs nothing
+
+    def press(self, token: str) -> bytes:
+        return pressed(context=signed_context(CONFIG, token))
+
+    def signed(self, body: bytes, now: float) -> WebhookRequest:
+        return WebhookRequest((("content-type", "application/json"),), body)
+
+
+async def test_a_press_arrives_with_the_person_and_an_edit_removes_the_buttons():
+    async with opened() as (server, adapter):
+        adapter.public_url = "https://gate.example"
+        outgoing = with_secret(keyed("91 %", actions=[CLEAN, RUN_BOOK]))
+        first = await good(adapter, outgoing)
+        address, body = server.press(first.ref["id"])
+        assert address == "https://gate.example/webhook/mattermost"
+        call = WebhookRequest((), json.dumps(body).encode())
+        receiver = MattermostInbound(adapter.config, Tools(adapter.http, FakeClock()))
+        receiver.verify(call, 0.0)
+        found = await receiver.receive(call)
+        assert found is not None
+        assert (found.sender_id, found.sender_name, found.chat_id) == (ANNA_ID, "anna", CHANNEL_ID)
+        assert found.callback_data == make_token(outgoing, 0)
+        await receiver.answer_privately(found, "Already done.")
+        assert server.whispers == [(ANNA_ID, "Already done.")]
+        await good(adapter, change(keyed("91 %"), MessageOperation.EDIT, first))
+        [post] = server.posts.values()
+        assert post["props"] == {"attachments": []}
+
+
+@pytest.mark.parametrize(
+    "context", [None, {}, {"token": "a:token"}, {**CONTEXT, "token": "a:other"}, {**CONTEXT, "signature": "\ud800"}, []]
+)
+def test_a_call_without_our_context_is_rejected(context: Any):
+    receiver = build_receiver(MattermostAdapter, ENV)
+    with pytest.raises(RejectedError):
+        receiver.verify(WebhookRequest((), pressed(context=context)), 0.0)
+
+
+async def test_without_a_public_address_a_button_that_calls_back_is_refused():
+    async with opened() as (server, adapter):
+        receipt = await adapter.transmit(with_secret(keyed("91 %", actions=[CLEAN])))
+        assert server.posts == {}
+    assert "PUBLIC_URL" in receipt.result.error

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.channels.test_files import PNG, Contents
 from tests.facts import mentions
 
 from tocsin.channels.contract import COMMONMARK, KeyedMessage, MessageOperation, Outgoing, Receipt
@@ -139,9 +140,12 @@ async def test_a_long_text_is_shortened_with_a_link_to_its_delivery_and_the_note
         assert "attachment" not in message
 
 
-async def test_a_long_text_may_have_a_key_if_it_can_be_shortened():
+async def test_a_long_text_with_a_key_is_shortened_if_a_page_has_the_whole_and_else_a_file():
     async with opened() as (server, adapter):
-        assert not (await adapter.transmit(keyed("x" * 5_000))).result.ok
+        await good(adapter, keyed("x" * 5_000))
+        [message] = server.shown.values()
+        assert message["message"].endswith("(the whole text is in message.txt)")
+        assert server.files[message["attachment"]["url"]] == b"x" * 5_000
         adapter.public_url = "https://gate.example"
         first = await good(adapter, keyed("x" * 5_000))
         second = await good(adapter, change(keyed("y" * 6_000), MessageOperation.EDIT, first))
@@ -165,6 +169,31 @@ async def test_a_call_button_is_a_post_to_its_page_and_has_neither_name_nor_valu
     assert (own["action"], own["url"]) == ("view", "https://x.example/own")
     assert "cleanup" not in json.dumps(message)
     assert "web1" not in json.dumps(message)
+
+
+async def test_a_file_is_the_body_and_the_text_a_header():
+    contents = Contents()
+    http = ScriptedTransport().will_answer(PUBLISHED)
+    adapter = build_adapter(NtfyAdapter, ENV, http=http, read_file=contents.read)
+    file = contents.file("gr\u00e4ph.png", PNG, "image/png")
+    await good(adapter, Outgoing("ops", "one\ntwo", content={"attach": [file], "title": "T"}))
+    [sent] = http.sent
+    assert (sent.method, sent.headers["Content-Type"], sent.headers["X-Title"]) == ("PUT", "image/png", "T")
+    assert sent.body == PNG
+    assert sent.headers["X-Filename"].startswith("=?UTF-8?B?")
+    assert "\n" not in "".join(sent.headers.values())
+
+
+async def test_a_file_above_the_limit_of_the_server_is_refused_with_its_remedy():
+    contents = Contents()
+    http = DirectTransport()
+    async with NtfyServer(file_bytes=3) as server:
+        adapter = build_adapter(NtfyAdapter, server.environment(), http=http, read_file=contents.read)
+        content = {"attach": [contents.file("a.log", b"line")]}
+        receipt = await adapter.transmit(Outgoing("ops", "hello", content=content))
+        assert server.shown == {}
+        await http.aclose()
+    assert mentions(receipt.result.error, "41301", "larger than the server accepts")
 
 
 # --- keys

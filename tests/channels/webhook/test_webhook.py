@@ -12,7 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.channels.test_files import Contents
 
+from tocsin.channels.action_tokens import PRESS
 from tocsin.channels.contract import COMMONMARK, KeyedMessage, MessageOperation, OutboundAdapter, Outgoing, Receipt
 from tocsin.channels.model import MessageThread
 from tocsin.channels.webhook import WebhookAdapter
@@ -317,3 +319,75 @@ def test_a_message_keeps_its_id_apart_from_other_parts():
     for each in (outgoing, replace(outgoing, key="l")):
         asyncio.run(adapter.transmit(each))
     assert [call.headers["webhook-id"] for call in http.sent] == ["msg_k_0", "msg_l_0"]
+
+
+# --- files and presses
+
+
+async def test_a_file_is_an_event_of_its_own_whose_content_is_signed_too():
+    contents = Contents()
+    http = DirectTransport()
+    async with WebhookReceiver(clock=lambda: NOW) as server:
+        adapter = build_adapter(
+            WebhookAdapter, {}, http=http, clock=FakeClock(NOW), targets=server.targets(), read_file=contents.read
+        )
+        files = [contents.file("a.log", b"x" * size, alt="Log") for size in (1, 2, 200_000)]
+        receipt = await adapter.transmit(Outgoing("ci", "hello", key="d1", content={"attach": files}))
+        assert receipt.result.ok, receipt.result.error
+        await http.aclose()
+    first, *events = [json.loads(raw) for raw in server.seen.values()]
+    assert [event["type"] for event in events] == ["message.file"] * 3
+    for event, file in zip(events, files, strict=True):
+        content = event["data"].pop("content")
+        assert base64.b64decode(content, validate=True) == b"x" * file["size"]
+        assert event["data"] == {
+            "message": first["data"]["message"], "target": "ci", "name": "a.log", "type": "text/plain",
+            "size": file["size"], "alt": "Log",
+        }  # fmt: skip
+
+
+async def test_a_retry_posts_only_the_file_that_is_missing():
+    contents = Contents()
+    outgoing = Outgoing(
+        "ci", "hello", "d1", content={"attach": [contents.file("a.log", b"one"), contents.file("b.log", b"two")]}
+    )
+    http = DirectTransport()
+    async with WebhookReceiver(clock=lambda: NOW) as server:
+        adapter = build_adapter(
+            WebhookAdapter, {}, http=http, clock=FakeClock(NOW), targets=server.targets(), read_file=contents.read
+        )
+        gone = contents.made.pop(outgoing.content["attach"][1]["hash"])
+        first = await adapter.transmit(outgoing)
+        assert (first.parts_sent, first.parts_total, first.text_sent) == (2, 3, True)
+        contents.made[outgoing.content["attach"][1]["hash"]] = gone
+        again = await adapter.transmit(replace(outgoing, parts_sent=2, parts_total=3, ref=first.ref))
+        assert again.result.ok, again.result.error
+        await http.aclose()
+    assert sorted(server.files.values()) == [b"one", b"two"]
+    assert len(server.seen) == 3
+
+
+async def test_an_edit_says_whether_the_files_stay():
+    async with opened() as (server, adapter):
+        keyed = KeyedMessage("disk")
+        first = await sent(adapter, Outgoing("ci", "firing", "d1", content={"key": "disk"}, keyed=keyed))
+        edit = replace(keyed, operation=MessageOperation.EDIT, ref=first.ref)
+        for number, content in enumerate(({}, {"attach": []})):
+            await sent(
+                adapter, Outgoing("ci", "resolved", f"e{number}", content={"key": "disk", **content}, keyed=edit)
+            )
+        events = [json.loads(raw) for raw in server.seen.values()]
+    assert [event["data"].get("keeps_files") for event in events] == [None, True, False]
+
+
+async def test_a_press_that_is_handed_on_is_an_event_with_what_was_pressed_and_by_whom():
+    facts = {
+        "event": "e1", "name": "webhook:ci", "value": "web1", "label": "Clean up", "by": "Ada", "by_link": False,
+        "channel": "teamchat", "chat": "#ops", "key": "disk", "text": "Disk is full",
+    }  # fmt: skip
+    async with opened() as (server, adapter):
+        receipt = await sent(adapter, Outgoing("ci", "Clean up", "d1", extra={PRESS: facts}))
+        assert receipt.result.ok, receipt.result.error
+        [raw] = server.seen.values()
+    assert json.loads(raw)["type"] == "message.action"
+    assert json.loads(raw)["data"] == {"target": "ci", **facts}

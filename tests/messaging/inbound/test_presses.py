@@ -12,11 +12,13 @@ from tests.messaging.inbound.inbox_hall import SCHEMAS, Bell
 
 from tocsin.bot.schema import SCHEMAS as BOT_SCHEMAS
 from tocsin.bot.storage.stores import sqlite_bot_stores
-from tocsin.channels.action_tokens import ActionToken, read_token
+from tocsin.channels.action_tokens import PRESS, ActionToken, read_token
 from tocsin.channels.contract import Part, Sent, Tools
 from tocsin.channels.model import ChannelSpec, native
 from tocsin.channels.presses import press_event
 from tocsin.channels.registry import Registry
+from tocsin.channels.webhook import WebhookAdapter
+from tocsin.channels.webhook.standin import SECRET
 from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import StoreUnavailableError
@@ -27,6 +29,7 @@ from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.delivery.store import ChannelRules, DeliveryFilter
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, PressedAction
 from tocsin.messaging.inbound.presses.buttons import EXPIRED, NOT_OFFERED, UNKNOWN, PressedButtons
+from tocsin.messaging.inbound.presses.forwarding import PressForwarder
 from tocsin.messaging.inbound.presses.handler import ActionHandler
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.messenger import Messenger
@@ -78,6 +81,7 @@ class Board:
     pressed: list[PressedAction] = field(default_factory=list)
     result: HandlerResult | None = field(default_factory=lambda: HandlerResult(HandlingStatus.ANSWERED))
     begins: bool = True
+    tokens: list[str] = field(default_factory=list)
 
     async def send(self, *actions: Mapping[str, Any], **content: Any) -> list[str]:
         """Send a message with these buttons; return their tokens."""
@@ -118,7 +122,8 @@ async def board(tmp_path: Path) -> AsyncIterator[Board]:
     clock = SteppedClock()
     database = Database(tmp_path / "tocsin.db", {**SCHEMAS, **BOT_SCHEMAS})
     settings = settings_of([], {"TOCSIN_DATA_DIR": str(tmp_path)})
-    registry = Registry([Chime], settings, lambda: Tools(ScriptedTransport(), clock))
+    (tmp_path / "targets.yaml").write_text(f"webhook: {{ci: {{url: 'https://ci.example', secret: {SECRET}}}}}\n")
+    registry = Registry([Chime, WebhookAdapter], settings, lambda: Tools(ScriptedTransport(), clock))
     audit = AuditTrail(AuditLog(tmp_path / "audit.log"))
     outbox = Outbox(SqliteStore(database, clock), registry, audit, clock)
     profiles = Profiles(tmp_path / "profiles.yaml", registry.known_kind)
@@ -266,3 +271,48 @@ async def test_the_audit_log_says_who_pressed_what_and_never_its_value(board: Bo
     (entry,) = [each for each in board.audit.log.tail(50) if each.action == "msg.press"]
     assert (entry.metadata["button"], entry.metadata["sender"], entry.metadata["target"]) == ("ack", "Ada", "tower")
     assert "web1" not in str(entry)
+
+
+# --- buttons that hand their press on
+
+
+async def forwarded(board: Board, name: str, event: str) -> HandlerResult:
+    """Press a button of this name once more, with the forwarder as the only handler."""
+    if not board.tokens:
+        board.tokens = await board.send({**ACK, "name": name}, key="disk")
+    press = press_event(
+        "bell",
+        board.tokens[0],
+        event_id=event,
+        chat_id="tower",
+        sender_id="7",
+        sender_name="Ada",
+        now=board.clock.now(),
+    )
+    handler = ActionHandler(board.buttons, [PressForwarder(board.registry, board.outbox)], board.audit)
+    result = await handler(MessageContext(event, press))
+    assert result is not None
+    return result
+
+
+async def test_a_press_is_handed_on_to_the_target_that_the_button_names_once(board: Board):
+    for _ in range(2):  # the second one repeats an event whose process was killed
+        assert (await forwarded(board, "webhook:ci", "e1")).ending is HandlingStatus.ANSWERED
+    (queued,) = (await board.outbox.store.search(DeliveryFilter(channel="webhook"))).items
+    assert (queued.target, queued.message) == ("ci", "Acknowledge")
+    assert queued.extra[PRESS] == {
+        "event": "e1", "name": "webhook:ci", "value": "web1", "label": "Acknowledge", "by": "Ada", "by_link": False,
+        "channel": "bell", "chat": "tower", "key": "disk", "text": "Disk is full",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["bell:tower", "webhook:", "ack", "nothing:ci"])
+async def test_only_channels_that_take_presses_get_them(board: Board, name: str):
+    assert (await forwarded(board, name, "e1")).ending is HandlingStatus.FAILED
+    assert (await board.outbox.store.search(DeliveryFilter(channel="webhook"))).items == []
+
+
+async def test_a_press_for_a_target_that_does_not_exist_uses_up_no_button(board: Board):
+    for event in ("e1", "e2"):
+        result = await forwarded(board, "webhook:cd", event)
+        assert (result.ending, "'cd' is not a target of Webhook" in result.hint) == (HandlingStatus.FAILED, True)
