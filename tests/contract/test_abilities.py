@@ -95,11 +95,6 @@ def _on_telegram(product: Product) -> list[bytes]:
     return [world.files[file["file_id"]][1] for file in fields]
 
 
-def _on_discord(product: Product) -> list[bytes]:
-    messages = [each for found in product.server._messages.values() for each in found.values()]
-    return [product.server.files[file["id"]] for each in messages for file in each["attachments"]]
-
-
 def _on_matrix(product: Product) -> list[bytes]:
     events = [event["content"] for room in product.server.rooms.values() for event in room.events.values()]
     return [product.server.media[each["url"]][2] for each in events if "url" in each]
@@ -124,7 +119,7 @@ def _in_mails(product: Product) -> list[bytes]:
 SHOWN: dict[str, Callable[[Product], list[bytes]]] = {
     "botchat": _on_telegram,
     "teamchat": lambda product: list(product.server.files.values()),
-    "guildchat": _on_discord,
+    "guildchat": lambda product: list(product.server.attached()),
     "email": _in_mails,
     "matrix": _on_matrix,
     "mattermost": lambda product: [

@@ -195,6 +195,11 @@ class GuildChat(HttpStandIn):
         message = self._accept(request, channel.id, content, args, attachments=self._attach(files))
         return web.json_response(message, headers=pace)
 
+    def attached(self) -> list[bytes]:
+        """Return the contents of the files that messages show now."""
+        messages = [each for found in self._messages.values() for each in found.values()]
+        return [self.files[file["id"]] for each in messages for file in each["attachments"]]
+
     def _attach(self, files: list[UploadedAttachment]) -> list[dict[str, Any]]:
         """Keep the files of a message and return its attachments."""
         found = []

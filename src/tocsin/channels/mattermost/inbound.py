@@ -14,7 +14,7 @@ from tocsin.channels.mattermost.api import MattermostApi
 from tocsin.channels.mattermost.context import is_signed
 from tocsin.channels.presses import press_event
 from tocsin.core.errors import RemoteError
-from tocsin.core.reading.untrusted import clean_text, identifier, json_object, named
+from tocsin.core.reading.untrusted import clean_text, identifier, json_object, named, within
 
 if TYPE_CHECKING:
     from tocsin.channels.contract import Tools
@@ -41,7 +41,7 @@ class MattermostInbound(InboundAdapter):
     async def receive(self, request: WebhookRequest) -> InboundMessage | None:
         """Return a press; `trigger_id` is new for each one."""
         call = json_object(request.body) or {}
-        token, press = clean_text((call.get("context") or {}).get("token")), identifier(call.get("trigger_id"))
+        token, press = clean_text(within(call, "context").get("token")), identifier(call.get("trigger_id"))
         channel, person = identifier(call.get("channel_id")), identifier(call.get("user_id"))
         if not (token and press and channel and person):
             return None

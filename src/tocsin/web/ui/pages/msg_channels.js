@@ -3,6 +3,7 @@ import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { number } from "../lib/format.js";
 import { ActionButton } from "../parts/action.js";
+import { ChannelMark } from "../parts/channel_mark.js";
 import { Said } from "../parts/said.js";
 import { Status, toneOf } from "../parts/status.js";
 import { Time } from "../parts/time.js";
@@ -27,7 +28,7 @@ function Card({ channel, about, reload }) {
     else toast.problem(new Error(result.error), `${channel.label}: ${word}`);
   };
   return html`<div class=${`card card--${toneOf(state)} channel`}>
-    <span class="card__head"><strong>${channel.label}</strong><${Status} state=${state} label=${channel.available ? word : MSG.unavailable} /></span>
+    <span class="card__head"><strong class="channel__name"><${ChannelMark} channel=${channel.channel} label=${channel.label} /> ${channel.label}</strong><${Status} state=${state} label=${channel.available ? word : MSG.unavailable} /></span>
     ${channel.missing.length > 0 && channel.available && html`<div class="channel__missing"><dl>${channel.missing.map((name) => html`<dt><code>${name}</code></dt><dd class="muted"><${Said} text=${about[name] ?? MSG.missing} /></dd>`)}</dl>
       <p class="muted">${MSG.missingHint}</p></div>`}
     ${channel.available ? html`<${Facts} channel=${channel} />` : html`<p class="muted channel__missing">${MSG.unavailableText}</p>`}
