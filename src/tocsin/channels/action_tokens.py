@@ -17,8 +17,6 @@ from tocsin.channels.model import Outgoing
 
 # The key of `Outgoing.extra` with the secret of the tokens of a message.
 SECRET = "press_secret"  # noqa: S105  # the name of a field
-# The key of `Outgoing.extra` with a press that is handed on to a channel that takes presses.
-PRESS = "press"
 # How the keys of messages begin that have a `call` button and no key of their own: a press edits the message.
 OWN_KEY = "call:"
 LINK_PATH = "/a/"  # below PUBLIC_URL: the pages that stand for buttons where a product has none

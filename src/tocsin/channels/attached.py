@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
-from tocsin.channels.model import FileLimits, Shown
+from tocsin.channels.model import FileLimits
 from tocsin.core.errors import ChannelError
 from tocsin.core.reading.fields import IntegerType, TextType
 from tocsin.core.reading.records import Written
@@ -96,21 +96,6 @@ def _attached(file: MessageFile, read: ReadFile | None) -> AttachedFile:
         return read(file.hash)
 
     return AttachedFile(file.name, file.type or UNKNOWN_TYPE, file.size, blocks, file.alt, file.hash)
-
-
-def share(
-    texts: Sequence[Shown], files: tuple[AttachedFile, ...], *, apart: bool, keyed: bool
-) -> Sequence[tuple[Shown, tuple[AttachedFile, ...]]]:
-    """Return the parts of a message: the last text with all files, or `apart` each file after the texts.
-
-    Then a message with a key has a text, for `edit`.
-    """
-    if not apart:
-        *others, last = texts or [("", ())]
-        return [*((shown, ()) for shown in others), (last, files)]
-    if keyed and not texts:
-        texts = [(", ".join(file.name for file in files), ())]
-    return [*((shown, ()) for shown in texts), *((("", ()), (file,)) for file in files)]
 
 
 def text_file(name: str, text: str) -> AttachedFile:

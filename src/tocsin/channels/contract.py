@@ -194,9 +194,7 @@ class OutboundAdapter(ABC):
         first part is what `edit` gets. The numbers of texts and files depend on nothing else, so that a retry finds the
         same parts.
         """
-        from tocsin.channels.attached import share
-
-        return share(texts, files, apart=self.spec.files.apart, keyed=keyed)
+        return self.dresser.share(texts, files, keyed=keyed)
 
     @final
     async def send(self, target: str, message: str) -> SendResult:

@@ -164,6 +164,21 @@ class Dressing:
         return render(text), kept
 
     @final
+    def share(
+        self, texts: Sequence[Shown], files: tuple[AttachedFile, ...], *, keyed: bool
+    ) -> Sequence[tuple[Shown, tuple[AttachedFile, ...]]]:
+        """Return the parts of a message: the last text with all files, or, if they are `apart`, each file after it.
+
+        Then a message with a key has a text, for `edit`.
+        """
+        if not self.adapter.spec.files.apart:
+            *others, last = texts or [("", ())]
+            return [*((shown, ()) for shown in others), (last, files)]
+        if keyed and not texts:
+            texts = [(", ".join(file.name for file in files), ())]
+        return [*((shown, ()) for shown in texts), *((("", ()), (file,)) for file in files)]
+
+    @final
     def check_keyed(self, parts: Sequence[str]) -> None:
         """Raise ChannelError for a message with a key that is longer than an edit may be."""
         spec = self.adapter.spec

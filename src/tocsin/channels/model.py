@@ -31,6 +31,9 @@ NO_REF: Mapping[str, str] = MappingProxyType({})
 # The key of a reference with the files of a message that are messages of their own, divided by commas.
 FILES = "files"
 
+# The key of `Outgoing.extra` with a press that is forwarded to a channel that takes presses.
+PRESS = "press"
+
 # Below the data directory: what the names stand for that some channels have as targets.
 TARGETS_FILE = "targets.yaml"
 
@@ -261,7 +264,7 @@ class ChannelSpec:
     # How the channel shows the fields of a message, by name; what is missing is done by the base class.
     abilities: Mapping[str, Ability] = field(default_factory=dict)
     edit_length: int | None = None  # longest text of a message that may be edited, in units of `measure`
-    takes_presses: bool = False  # it hands on the presses of buttons with the name KIND:TARGET
+    takes_presses: bool = False  # presses of buttons with the name KIND:TARGET are forwarded to it
     files: FileLimits = FileLimits()  # where the ability `attach` is native
     platform: str = ""  # the only platform identifier it runs on
     platform_variable: Variable[str] | None = None  # overrides the detected platform, for tests

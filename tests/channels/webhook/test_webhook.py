@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 from tests.channels.test_files import Contents
 
-from tocsin.channels.action_tokens import PRESS
 from tocsin.channels.contract import COMMONMARK, KeyedMessage, MessageOperation, OutboundAdapter, Outgoing, Receipt
-from tocsin.channels.model import MessageThread
+from tocsin.channels.model import PRESS, MessageThread
 from tocsin.channels.webhook import WebhookAdapter
 from tocsin.channels.webhook.standin import SECRET, WebhookReceiver
 from tocsin.core.errors import ConfigError, FailureKind
@@ -380,7 +379,7 @@ async def test_an_edit_says_whether_the_files_stay():
     assert [event["data"].get("keeps_files") for event in events] == [None, True, False]
 
 
-async def test_a_press_that_is_handed_on_is_an_event_with_what_was_pressed_and_by_whom():
+async def test_a_press_that_is_forwarded_is_an_event_with_what_was_pressed_and_by_whom():
     facts = {
         "event": "e1", "name": "webhook:ci", "value": "web1", "label": "Clean up", "by": "Ada", "by_link": False,
         "channel": "teamchat", "chat": "#ops", "key": "disk", "text": "Disk is full",

@@ -12,9 +12,9 @@ from tests.messaging.inbound.inbox_hall import SCHEMAS, Bell
 
 from tocsin.bot.schema import SCHEMAS as BOT_SCHEMAS
 from tocsin.bot.storage.stores import sqlite_bot_stores
-from tocsin.channels.action_tokens import PRESS, ActionToken, read_token
+from tocsin.channels.action_tokens import ActionToken, read_token
 from tocsin.channels.contract import Part, Sent, Tools
-from tocsin.channels.model import ChannelSpec, native
+from tocsin.channels.model import PRESS, ChannelSpec, native
 from tocsin.channels.presses import press_event
 from tocsin.channels.registry import Registry
 from tocsin.channels.webhook import WebhookAdapter
@@ -273,7 +273,7 @@ async def test_the_audit_log_says_who_pressed_what_and_never_its_value(board: Bo
     assert "web1" not in str(entry)
 
 
-# --- buttons that hand their press on
+# --- buttons that forward their press
 
 
 async def forwarded(board: Board, name: str, event: str) -> HandlerResult:
@@ -295,7 +295,7 @@ async def forwarded(board: Board, name: str, event: str) -> HandlerResult:
     return result
 
 
-async def test_a_press_is_handed_on_to_the_target_that_the_button_names_once(board: Board):
+async def test_a_press_is_forwarded_to_the_target_that_the_button_names_once(board: Board):
     for _ in range(2):  # the second one repeats an event whose process was killed
         assert (await forwarded(board, "webhook:ci", "e1")).ending is HandlingStatus.ANSWERED
     (queued,) = (await board.outbox.store.search(DeliveryFilter(channel="webhook"))).items

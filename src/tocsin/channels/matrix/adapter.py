@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -17,20 +18,22 @@ from tocsin.channels.contract import (
 )
 from tocsin.channels.matrix.api import MISSING, TOKEN, URL, MatrixApi
 from tocsin.channels.matrix.content import plain_message, rich_message, shrink
-from tocsin.channels.matrix.media import MatrixMedia
 from tocsin.channels.matrix.rooms import MatrixRooms
 from tocsin.channels.model import FILES, FileLimits, degraded, native
 from tocsin.core.errors import ChannelError
+from tocsin.core.plugins import load_class
 from tocsin.core.text.measures import utf8_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tocsin.channels.matrix.media import MatrixMedia
     from tocsin.core.config.settings import Values
 
 # An event has at most 65,536 bytes of JSON, and an edit contains its text twice, and as HTML.
 MAX_BYTES = 12_000
 MAX_EVENT_BYTES = 60_000
+_MEDIA = "tocsin.channels.matrix.media:MatrixMedia"
 _HOST = r"[A-Za-z0-9.:\[\]-]{1,230}"
 _TARGET = re.compile(rf"![^\s:/?#%]{{1,200}}(?::{_HOST})?|#[^\s:/?%]{{1,200}}:{_HOST}")
 
@@ -79,7 +82,11 @@ class MatrixAdapter(OutboundAdapter):
         super().__init__(config, tools)
         self._api = MatrixApi(config, tools.http)
         self._rooms = MatrixRooms(self._api, tools.clock)
-        self._media = MatrixMedia(self._api)
+
+    @cached_property
+    def _media(self) -> "MatrixMedia":
+        media: MatrixMedia = load_class(_MEDIA)(self._api)  # loads the fields of messages
+        return media
 
     def check_target(self, target: str) -> str:
         """Accept a room's ID or alias."""

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tocsin.channels.attached import too_large
 from tocsin.channels.matrix.pictures import picture_size
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ class MatrixMedia:
 
     async def content(self, file: "AttachedFile") -> dict[str, Any]:
         """Upload a file and return the content of the event that shows it. Raises RemoteError."""
-        from tocsin.channels.attached import too_large
-
         if self._limit is None:
             self._limit = await self._api.largest_upload()
         if self._limit and file.size > self._limit:

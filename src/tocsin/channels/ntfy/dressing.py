@@ -1,13 +1,13 @@
 """Show title, urgency, link and buttons by headers. Source: docs/facts/ntfy.md, "Fields"."""
 
 import json
-from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
 from tocsin.channels.content import QUIET_FROM, USUAL, Content, MessageAction, link_lines
 from tocsin.channels.dressing import Dressing
 from tocsin.channels.model import COMMONMARK, Part, Shown
+from tocsin.channels.ntfy.files import header_text
 
 MAX_BUTTONS = 3
 # Names of emoji that the apps show before the title.
@@ -46,10 +46,3 @@ class NtfyDressing(Dressing):
             called = {"action": "http", "label": action.label, "url": action.url, "method": "POST"}
             return {**called, "clear": action.once}
         return {"action": "view", "label": action.label, "url": action.url}
-
-
-def header_text(value: str) -> str:
-    """Return a text for a header: an encoded word (RFC 2047) unless it is a line of plain ASCII."""
-    if value.isascii() and value.isprintable() and "=?" not in value:
-        return value
-    return f"=?UTF-8?B?{b64encode(value.encode()).decode()}?="

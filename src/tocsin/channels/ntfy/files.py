@@ -1,5 +1,6 @@
 """The file of a message is the body, so that its text is in a header. Source: docs/facts/ntfy.md, "Files"."""
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ _NAME = "name"  # the key of a reference with the name of the file
 
 def file_headers(text: str, files: "Sequence[AttachedFile]", kept: Mapping[str, str]) -> dict[str, str]:
     """Return the headers of a message with a file: one that is sent, or the one that the server has already."""
-    from tocsin.channels.ntfy.dressing import header_text  # loads the fields of messages
-
     # In a header, the server reads a backslash with an n as a line end; an invisible character keeps it.
     shown = {"X-Message": header_text(text.replace("\\n", "\\\u2060n"))} if text.strip() else {}
     if files:
@@ -29,3 +28,10 @@ def kept_file(sent: Mapping[str, Any]) -> dict[str, str]:
     if not (isinstance(url, str) and isinstance(name, str) and len(url) <= 1_000 and url.isascii()):
         return {}
     return {FILES: url, _NAME: name}
+
+
+def header_text(value: str) -> str:
+    """Return a text for a header: an encoded word (RFC 2047) unless it is a line of plain ASCII."""
+    if value.isascii() and value.isprintable() and "=?" not in value:
+        return value
+    return f"=?UTF-8?B?{b64encode(value.encode()).decode()}?="

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tocsin.channels.action_tokens import PRESS
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, Sent, Shown, visible
-from tocsin.channels.model import FileLimits, degraded, native
+from tocsin.channels.model import PRESS, FileLimits, degraded, native
 from tocsin.core.errors import RemoteError
 from tocsin.core.plugins import load_class
 from tocsin.core.text.measures import utf8_bytes
@@ -113,10 +112,8 @@ class WebhookAdapter(OutboundAdapter):
     async def _post(
         self, target: str, event_id: str, kind: str, data: dict[str, Any], file: "AttachedFile | None" = None
     ) -> str:
-        from tocsin.channels.webhook.signing import Event
-
-        entry, event = await self.targets.read(target), Event("message.file" if file else kind, data, file)
-        status = await self._client.post(target, entry, event_id, event, self.clock.now())
+        entry, event = await self.targets.read(target), {"type": "message.file" if file else kind, "data": data}
+        status = await self._client.post(target, entry, event_id, event, self.clock.now(), file)
         return f"id={event_id} (HTTP {status})"
 
 

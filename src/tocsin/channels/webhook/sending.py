@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin import __version__
 from tocsin.channels.replies import rate_limited, refused
-from tocsin.channels.webhook.signing import Event, sign, with_content
+from tocsin.channels.webhook.signing import sign, with_content
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.http.addresses import is_public, look_up
 from tocsin.core.http.departure import upload_s
@@ -15,6 +15,7 @@ from tocsin.core.http.transport import find_origin
 from tocsin.core.time.timestamps import timestamp
 
 if TYPE_CHECKING:
+    from tocsin.channels.attached import AttachedFile
     from tocsin.core.http.transport import HttpResponse, Transport
 
 TIMEOUT_S = 20.0  # Standard Webhooks: 15 to 30 s
@@ -42,12 +43,23 @@ class WebhookClient:
         self._http = http
         self._guarded: dict[Rule, Transport] = {}
 
-    async def post(self, name: str, entry: Mapping[str, Any], event_id: str, event: Event, now: float) -> int:
-        """Post one event to a receiver with this entry; return the status, a success. Raises RemoteError."""
+    async def post(
+        self,
+        name: str,
+        entry: Mapping[str, Any],
+        event_id: str,
+        event: Mapping[str, Any],
+        now: float,
+        file: "AttachedFile | None" = None,
+    ) -> int:
+        """Post one event to a receiver with this entry; return the status, a success. Raises RemoteError.
+
+        `file` is the last field of its data, `content`.
+        """
         rule, seconds = _rule(name, entry), str(int(now))
-        timed = {"type": event.type, "timestamp": timestamp(now), "data": event.data}
+        timed = {"type": event["type"], "timestamp": timestamp(now), "data": event["data"]}
         text = json.dumps(timed, ensure_ascii=False, separators=(",", ":"))
-        body = with_content(text, event.file) if event.file else text.encode()
+        body = with_content(text, file) if file else text.encode()
         headers = {
             **(entry.get("headers") or {}),
             "Content-Type": "application/json",
@@ -56,7 +68,7 @@ class WebhookClient:
             "webhook-timestamp": seconds,
             "webhook-signature": " ".join(await sign(entry["secret"], event_id, seconds, body)),
         }
-        timeout_s = TIMEOUT_S + (upload_s(len(body)) if event.file else 0.0)
+        timeout_s = TIMEOUT_S + (upload_s(len(body)) if file else 0.0)
         if rule and rule not in self._guarded:
             self._guarded[rule] = self._http.guarded(rule)
         reply = await (self._guarded[rule] if rule else self._http).request(

@@ -1,26 +1,16 @@
-"""An event, its signatures, and the body of one that carries a file. Source: docs/facts/standard-webhooks.md."""
+"""The signatures of an event, and the body of one that carries a file. Source: docs/facts/standard-webhooks.md."""
 
 import hmac
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Iterable
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tocsin.channels.webhook.settings import key_of
 from tocsin.core.http.bodies import StreamedBody
 
 if TYPE_CHECKING:
     from tocsin.channels.attached import AttachedFile
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """An event; the Base64 of `file` follows as the last field, `content`, of its data."""
-
-    type: str
-    data: Mapping[str, Any]
-    file: "AttachedFile | None" = None
 
 
 async def sign(secrets: Iterable[str], event_id: str, seconds: str, body: bytes | StreamedBody) -> list[str]:

@@ -1,6 +1,7 @@
 """Whether an address leads over the Internet or stays in a private network."""
 
 from tocsin.core.errors import ConfigError, FailureKind, RemoteError
+from tocsin.core.http.transport import describe_os_error, displayed_host
 
 
 def refuse_clear_text(name: str, url: str) -> None:
@@ -53,8 +54,6 @@ async def look_up(url: str) -> list[str]:
     import asyncio
     import socket
     from urllib.parse import urlsplit
-
-    from tocsin.core.http.transport import describe_os_error, displayed_host
 
     parts, loop = urlsplit(url), asyncio.get_running_loop()
     try:

@@ -1,10 +1,10 @@
-"""Buttons named `CHANNEL:TARGET`, such as `webhook:ci`: their presses are handed on to that target."""
+"""Buttons named `CHANNEL:TARGET`, such as `webhook:ci`: their presses are forwarded to that target."""
 
 from typing import Any
 
-from tocsin.channels.action_tokens import PRESS
 from tocsin.channels.contract import Outgoing
 from tocsin.channels.inbound import InboundMessage
+from tocsin.channels.model import PRESS
 from tocsin.channels.registry import Registry
 from tocsin.core.errors import ChannelError
 from tocsin.messaging.inbound.audit_actions import INBOX
@@ -34,7 +34,7 @@ class PressForwarder:
         try:
             new = self._outbox.prepare_outgoing(kind, outgoing, INBOX.name)
         except ChannelError as error:
-            hint = f"The press could not be handed on: {error.sentence()}"
+            hint = f"The press could not be forwarded: {error.sentence()}"
             return HandlerResult(HandlingStatus.FAILED, reason=error.sentence(), hint=hint)
         await received.begin()
         await self._outbox.enqueue([new.with_terms(None, None, f"{PRESS}ed:{received.id}")], Caller(INBOX.name))
