@@ -147,6 +147,16 @@ def test_a_button_that_starts_something_is_shown_in_the_preview(visit: Visit):
     assert visitor.violations("main") == []
 
 
+def test_each_channel_is_shown_with_the_letter_of_its_name(visit: Visit):
+    page = visit().open("#/msg")
+    cards = page.locator("ul.channels > li")
+    expect(cards.first).to_be_visible()
+    names = [name.strip() for name in cards.locator(".channel__name").all_inner_texts()]
+    assert {name.split()[-1] for name in names} >= {"Slack", "Matrix", "Mattermost", "ntfy", "Teams", "Webhook"}
+    marks = cards.locator("svg.channel-mark").all_text_contents()
+    assert [mark.strip() for mark in marks] == [name.split()[-1][0].upper() for name in names]
+
+
 def test_what_was_typed_survives_a_reload(visit: Visit):
     page = visit().open("#/msg")
     compose(page, "profile:oncall", "half a sentence")
