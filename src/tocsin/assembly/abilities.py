@@ -47,6 +47,7 @@ def _own_abilities(app: "App") -> Abilities:
         notices=lazily(lambda: _operator(app).notices),
         operator_chats=lazily(lambda: _operator(app).chats),
         secrets=NoSecrets(),
+        files=lazily(app.files),
         run_starter=NoRunStarter(),
         schedules=NoSchedules(),
         chat_notes=NoChatNotes(),

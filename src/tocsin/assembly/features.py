@@ -165,6 +165,14 @@ class OpenFeatures:
                 return True
         return False
 
+    async def needed_files(self) -> frozenset[str]:
+        """Return the hashes of files that features need; raises what one of them raises, since files would be lost."""
+        found: set[str] = set()
+        for name, hooks in self._usable(self.known):
+            if hooks.needed_files:
+                found.update(await hooks.needed_files(self.opened(name)))
+        return frozenset(found)
+
     def front_doors(self) -> "list[tuple[FrontDoor[Any], Any]]":
         """Return what features add to the front door, each with the service of the feature."""
         found = {

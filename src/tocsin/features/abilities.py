@@ -6,10 +6,10 @@ object per interface. `null_abilities.py` has the fallbacks for interfaces that 
 under `TYPE_CHECKING`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from tocsin.channels.conversation import Keyboard
 from tocsin.channels.inbound import InboundMessage
@@ -174,6 +174,23 @@ class Secrets(Protocol):
 
     async def names(self) -> Sequence[str] | None:
         """Return the names of all secrets; `None` if no feature has a vault or the vault cannot be read."""
+        ...
+
+
+class Files(Protocol):
+    """The store of the files of messages."""
+
+    @property
+    def max_bytes(self) -> int:
+        """The bytes that the files of one message may have together."""
+        ...
+
+    async def add_part(self, name: str, kind: str, blocks: AsyncGenerator[bytes], left: int, /) -> Mapping[str, Any]:
+        """Store a file of at most `left` bytes durably; return its item of `attach`.
+
+        It is kept for an hour, then as long as a message, or `needed_files` of a feature, has it. Raises ChannelError
+        for one that is empty or too large, StoreUnavailableError, and what `blocks` raises.
+        """
         ...
 
 

@@ -139,6 +139,7 @@ class Abilities:
     notices: "abilities.Notices"
     operator_chats: "abilities.OperatorChats"
     secrets: "abilities.Secrets"
+    files: "abilities.Files"
     run_starter: "abilities.RunStarter"
     schedules: "abilities.Schedules"
     chat_notes: "abilities.ChatNotes"

@@ -5,7 +5,8 @@ of its path is one of `RESERVED`, or empty for the root, or a parameter: then it
 segment.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -24,6 +25,7 @@ RESERVED = frozenset(
         *("account", "app", "docs", "file", "login", "metrics", "settings", "signup", "static"),  # ntfy's own
     }
 )
+DISCARDED_BYTES = 8 * 1024 * 1024  # read of a body that is refused: clients read no response before they have sent it
 ANY_METHOD = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -49,25 +51,31 @@ class FrontRequest:
     headers: Mapping[str, str]  # by lower-case name
     client: str  # the address, as TRUSTED_PROXIES reports it
     request_id: str
-    chunks: Callable[[], AsyncIterator[bytes]]  # raises RequestCutOffError
+    chunks: Callable[[], AsyncGenerator[bytes]]  # raises RequestCutOffError
 
     async def body(self, limit: int) -> bytes | None:
         """Return the body, `None` if it is larger than `limit` bytes; raises RequestCutOffError."""
         found, size = bytearray(), 0
-        async for chunk in self.chunks():  # to its end: closing a connection with unread data loses the response
-            size += len(chunk)
-            found += chunk if size <= limit else b""
+        async with aclosing(self.chunks()) as chunks:
+            async for chunk in chunks:  # to its end: closing a connection with unread data loses the response
+                size += len(chunk)
+                found += chunk if size <= limit else b""
+                if size > limit + DISCARDED_BYTES:
+                    break
         return bytes(found) if size <= limit else None
 
     async def excerpt(self, head_bytes: int, tail_bytes: int) -> BodyExcerpt:
         """Read the body to its end, but keep only its first and last bytes; raises RequestCutOffError."""
         head, tail, size = bytearray(), bytearray(), 0
-        async for chunk in self.chunks():
-            size += len(chunk)
-            room = head_bytes - len(head)
-            head += chunk[:room]
-            tail += chunk[room:]
-            del tail[:-tail_bytes]
+        async with aclosing(self.chunks()) as chunks:
+            async for chunk in chunks:
+                size += len(chunk)
+                room = head_bytes - len(head)
+                head += chunk[:room]
+                tail += chunk[room:]
+                del tail[:-tail_bytes]
+                if size > DISCARDED_BYTES:
+                    break
         return BodyExcerpt(bytes(head), bytes(tail), size)
 
 

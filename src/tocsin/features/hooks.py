@@ -17,7 +17,7 @@ A feature defines only the modules that it needs; each is imported when it is fi
 return type of `FeatureHooks.open`; every other function is called with that object.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -104,6 +104,7 @@ class FeatureHooks(WorkHooks[S]):
     provides: ProvidedAbilities[S] = field(default_factory=ProvidedAbilities)
     starts: "Mapping[str, Callable[[S, str, StartRequest], Awaitable[ActiveRun]]]" = field(default_factory=dict)
     subjects: Mapping[str, Callable[[S], Awaitable[Sequence[str]]]] = field(default_factory=dict)  # that can be started
+    needed_files: "Callable[[S], Awaitable[Collection[str]]] | None" = None  # hashes of files that wait for a message
     profile_uses: "Callable[[S], Awaitable[Sequence[ProfileUse]]] | None" = None  # the subjects that send to profiles
 
 

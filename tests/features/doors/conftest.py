@@ -25,6 +25,7 @@ from tocsin.web.http.metrics import Metrics
 
 TEST = DoorActor("cli")
 PROFILES = "oncall:\n- {channel: echo, target: alerts}\nquiet:\n- {channel: echo, target: quiet}\n"
+PROFILES += "plain:\n- {channel: texts, target: all}\n- {channel: echo, target: all}\n"
 
 
 class EchoAdapter(OutboundAdapter):
@@ -34,7 +35,7 @@ class EchoAdapter(OutboundAdapter):
         "echo",
         "Echo",
         "Echo",
-        abilities={name: native() for name in ("title", "priority", "type", "click", "key", "withdraw")},
+        abilities={name: native() for name in ("title", "priority", "type", "click", "key", "attach", "withdraw")},
     )
 
     async def deliver(self, part: Part) -> str:
@@ -42,6 +43,17 @@ class EchoAdapter(OutboundAdapter):
 
     async def probe(self) -> str:
         return "echo"
+
+
+class TextsAdapter(EchoAdapter):
+    """Takes texts alone: neither files nor changes."""
+
+    spec = ChannelSpec("texts", "Texts", "Texts")
+
+
+def names_of(sent: Delivery) -> list[str]:
+    """Return the names of the files of a message."""
+    return [each["name"] for each in sent.content.get("attach", ())]
 
 
 @dataclass
@@ -107,7 +119,9 @@ async def open_front(
 ) -> AsyncIterator[FrontBench]:
     clock = SteppedClock()
     (tmp_path / "profiles.yaml").write_text(profiles)
-    async with open_feature(FEATURE, tmp_path, env, clock=clock, channels=[EchoAdapter], **options) as bench:
+    async with open_feature(
+        FEATURE, tmp_path, env, clock=clock, channels=[EchoAdapter, TextsAdapter], **options
+    ) as bench:
         yield FrontBench(bench, clock)
 
 

@@ -3,7 +3,7 @@
 from urllib.parse import urlencode
 
 import pytest
-from tests.features.doors.conftest import FrontBench
+from tests.features.doors.conftest import FrontBench, names_of
 
 from tocsin.features.doors.model import DoorAddress
 from tocsin.features.doors.receiving.html import html_to_markdown
@@ -54,8 +54,8 @@ async def test_fields_come_as_json_form_multipart_or_text(
 
     [sent] = await front.work()
     assert (sent.message, sent.parse_mode) == ("full", "plain")
-    assert sent.content == {"title": "Disk", "type": "failure", "priority": 5}
-    assert ("a.txt" in (await front.last()).note) == (MULTIPART in headers)
+    assert {**sent.content, "attach": 0} == {"title": "Disk", "type": "failure", "priority": 5, "attach": 0}
+    assert names_of(sent) == (["a.txt"] if MULTIPART in headers else [])
 
 
 async def test_query_parameters_give_what_the_body_does_not(front: FrontBench, address: DoorAddress):
@@ -96,13 +96,13 @@ def test_html_becomes_markdown(html: str, markdown: str):
     assert html_to_markdown(html) == markdown
 
 
-async def test_attachments_are_named_and_addresses_are_links(front: FrontBench, address: DoorAddress):
+async def test_attachments_are_sent_and_addresses_are_links(front: FrontBench, address: DoorAddress):
     attachments = [{"filename": "a.txt", "base64": "aGk=", "mimetype": "text/plain"}, "https://e.org/p.png"]
     await front.post(f"/notify/{address.token}", {"title": "T", "attachments": attachments})
 
     [sent] = await front.work()
     assert sent.message == "https://e.org/p.png"
-    assert (await front.last()).note == "files are not forwarded: a.txt"
+    assert (names_of(sent), sent.content["attach"][0]["type"]) == (["a.txt"], "text/plain")
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,8 @@ async def test_attachments_are_named_and_addresses_are_links(front: FrontBench, 
         (b'{"title": "only"}', "", "minimum requirements"),
         (b'{"body": "x", "type": "loud"}', "", "invalid type"),
         (b'{"body": "x", "format": "rtf"}', "", "invalid format"),
+        (b'{"attachment": {"filename": "a", "base64": "%"}}', "", "not valid Base64"),
+        (b'{"body": "x", "tag": "a;b"}', "", "Unsupported tag"),
         (b'{"body": "x"}', "?:missing=title", "mapping failed"),
         (b'{"a": {"b": {"c": {"d": {"e": {"f": 1}}}}}}', "?:a.b.c.d.e.f=body", "mapping failed"),
     ],

@@ -1,7 +1,7 @@
 """Doors that speak as webhooks of Discord."""
 
 import pytest
-from tests.features.doors.conftest import FrontBench
+from tests.features.doors.conftest import FrontBench, names_of
 
 from tocsin.features.doors.model import DoorAddress
 
@@ -81,8 +81,8 @@ async def test_files_come_beside_the_document(front: FrontBench, address: DoorAd
     answers = [await front.post(path_of(address), each, MULTIPART) for each in (body, alone)]
 
     assert [each.status for each in answers] == [204, 204]
-    assert [each.message for each in await front.work()] == ["see file", "(empty)"]
-    assert (await front.last()).note == "files are not forwarded: a.txt"
+    assert [each.message for each in await front.work()] == ["see file", "You received a file: a.txt"]
+    assert [names_of(each) for each in await front.deliveries()] == [["a.txt"], ["a.txt"]]
 
 
 async def test_a_get_shows_the_webhook(front: FrontBench, address: DoorAddress):

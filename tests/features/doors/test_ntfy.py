@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from tests.features.doors.conftest import FrontBench
+from tests.features.doors.conftest import FrontBench, names_of
 
 from tocsin.delivery.model import DeliveryStatus
 from tocsin.features.doors.model import DoorAddress, DoorRequest
@@ -124,25 +124,25 @@ async def test_priorities(front: FrontBench, address: DoorAddress, priority: str
 
 
 @pytest.mark.parametrize(
-    ("body", "query", "text", "note"),
+    ("body", "query", "text", "files"),
     [
-        (b"", "", "triggered", ""),
-        (b"hello\n", "?filename=note.txt&message=see+file", "see file", "files are not forwarded: note.txt"),
-        (b"hello", "?f=note.txt", "You received a file: note.txt", "files are not forwarded: note.txt"),
-        (b"\x89PNG\x00\xff", "", "You received a file: attachment", "files are not forwarded: attachment"),
-        (b"text", "?attach=https://e.org/p.png", "text\nhttps://e.org/p.png", ""),
-        (b"", "?m=one%5Cntwo", "one\ntwo", ""),
-        (b"wins", "?m=loses", "wins", ""),
-        (b"mail", "?click=mailto:a@e.org", "mail\nmailto:a@e.org", ""),
+        (b"", "", "triggered", []),
+        (b"hello\n", "?filename=note.txt&message=see+file", "see file", ["note.txt"]),
+        (b"hello", "?f=note.txt", "You received a file: note.txt", ["note.txt"]),
+        (b"\x89PNG\x00\xff", "", "You received a file: attachment", ["attachment"]),
+        (b"text", "?attach=https://e.org/p.png", "text\nhttps://e.org/p.png", []),
+        (b"", "?m=one%5Cntwo", "one\ntwo", []),
+        (b"wins", "?m=loses", "wins", []),
+        (b"mail", "?click=mailto:a@e.org", "mail\nmailto:a@e.org", []),
     ],
 )
 async def test_what_is_text_and_what_is_a_file(
-    front: FrontBench, address: DoorAddress, body: bytes, query: str, text: str, note: str
+    front: FrontBench, address: DoorAddress, body: bytes, query: str, text: str, files: list[str]
 ):
     assert (await front.post(topic_of(address) + query, body)).status == 200
 
-    assert [each.message for each in await front.work()] == [text]
-    assert (await front.last()).note == note
+    [sent] = await front.work()
+    assert (sent.message, names_of(sent)) == (text, files)
 
 
 async def test_markdown_is_read_as_such(front: FrontBench, address: DoorAddress):
@@ -212,7 +212,7 @@ async def test_buttons_that_open_an_address_are_sent(front: FrontBench, address:
 
     [sent] = await front.work()
     assert sent.content["actions"] == [{"action": "view", "label": "Open portal", "url": "https://e.org/a?b=1"}]
-    assert "only those that open an address" in (await front.last()).note
+    assert "act elsewhere are not sent: Turn down (http)" in (await front.last()).note
 
 
 @pytest.mark.parametrize(

@@ -309,4 +309,5 @@ async def _run_maintenance(app: App) -> None:
 async def _prune_files(app: App) -> None:
     """Remove the files that no delivery needs any more."""
     since = app.clock.now() - app.settings[FILES_KEEP_DAYS] * 86400
-    await app.files().store().prune(await app.outbox.store.needed_files(since))
+    waiting = await app.features.needed_files()  # first: they may become files of deliveries meanwhile
+    await app.files().store().prune(waiting | await app.outbox.store.needed_files(since))

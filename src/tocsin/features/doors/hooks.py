@@ -39,5 +39,6 @@ HOOKS = FeatureHooks[Doors](
     hourly=Doors.prune,
     live={"doors": live_records},
     profile_uses=profile_uses,
+    needed_files=Doors.needed_files,
     needs_front_door=Doors.are_there,
 )

@@ -126,8 +126,20 @@ class Door:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DoorFile:
+    """A file within the body of a request."""
+
+    name: str
+    type: str = ""
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DoorRequest:
-    """A request to a door. In a stored one, neither `path`, `query` nor `headers` has the token."""
+    """A request to a door. In a stored one, neither `path`, `query` nor `headers` has the token.
+
+    A body in `multipart/form-data` is a form without files, which are in `files`.
+    """
 
     method: str = "POST"
     route: str = ""  # the template of its path, such as `/in/{token}`
@@ -136,6 +148,7 @@ class DoorRequest:
     headers: Mapping[str, str] = field(default_factory=dict)  # by lower-case name
     client: str = ""
     body: bytes = b""
+    files: Sequence[Mapping[str, Any]] = ()  # items of `attach` of stored files; one without `hash` was left out
     at: float = 0.0  # when it was received, in Unix seconds
 
 
@@ -152,6 +165,8 @@ class DoorMessage:
     profile: str = ""  # that the sender names instead of that of the door
     parse_mode: str = ""
     content: Mapping[str, Any] = field(default_factory=dict)  # further fields of docs/messages.md
+    files: Sequence[DoorFile] = field(default_factory=tuple)  # beside those of the request
+    tags: Sequence[frozenset[str]] = ()  # which targets of the profile get it: those with all tags of a set
     note: str = ""  # for `tocsin doors last`
     not_before: float | None = None  # when it is sent, in Unix seconds
     preset: str = ""  # rules that the request names; those of `doors.yaml` come first

@@ -20,7 +20,7 @@ from tocsin.features.doors.model import (
 
 _FIELDS = tuple(each.name for each in fields(DoorDefinition))
 _COLUMNS = frozenset({"state", "payload", "facts"})
-_FACTS = ("method", "route", "path", "query", "headers")
+_FACTS = ("method", "route", "path", "query", "headers", "files")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

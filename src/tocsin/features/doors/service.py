@@ -105,6 +105,10 @@ class Doors:
         """Return how many requests are not processed yet."""
         return await self.store.count_waiting() if self.context.database.exists() else 0
 
+    async def needed_files(self) -> frozenset[str]:
+        """Return the hashes of the files of requests that are not processed yet."""
+        return await self.store.files_waiting() if self.context.database.exists() else frozenset()
+
     async def rule_warnings(self) -> list[RuleWarning]:
         """Return what is odd about the rules of `doors.yaml`."""
         rules = self.rules.read()[0]

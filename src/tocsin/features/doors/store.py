@@ -1,5 +1,6 @@
 """Doors in the database."""
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
@@ -144,6 +145,13 @@ class DoorStore:
         """Return how many requests are not processed yet."""
         sql = "SELECT COUNT(*) FROM door_requests WHERE state = 'stored'"
         return await self._read(lambda c: int(c.execute(sql).fetchone()[0]))
+
+    async def files_waiting(self) -> frozenset[str]:
+        """Return the hashes of the files of requests that are not processed yet."""
+        sql = "SELECT facts FROM door_requests WHERE state = 'stored'"
+        found = await self._read(lambda c: [row["facts"] for row in c.execute(sql)])
+        files = [each for facts in found for each in json.loads(facts).get("files", ())]
+        return frozenset(each["hash"] for each in files if "hash" in each)
 
     async def problems(self, keys: Iterable[ProblemKey]) -> dict[ProblemKey, DoorProblem]:
         """Return what is known about keys."""

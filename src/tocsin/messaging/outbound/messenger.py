@@ -14,18 +14,18 @@ from tocsin.core.tasks import to_the_end
 from tocsin.core.text.strings import number_of, truncate
 from tocsin.core.tracing.spans import span
 from tocsin.delivery.keyed import KeyedReceipt
-from tocsin.delivery.model import MessageOperation, NewDelivery
+from tocsin.delivery.model import MessageOperation
 from tocsin.messaging.outbound.account_holds import AccountHolds
 from tocsin.messaging.outbound.audit_actions import MSG_NOTIFY, MSG_TEST, MSG_WITHDRAW, record_send
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.messaging.outbound.profile_queue import ProfileMessage, ProfileQueue
 from tocsin.messaging.outbound.results import (
     SHOWN,
     NotifyResult,
     PlannedTarget,
     facts_of,
     outcome_of,
-    queued_result,
     with_id,
     with_position,
 )
@@ -270,33 +270,15 @@ class Messenger:
         resolution: str = "",
         not_before: float | None = None,
     ) -> NotifyResult:
-        """Queue the message for every target of a profile; an invalid target becomes a failed result.
-
-        The same `key` queues it once, within 24 hours. `resolution` as in `ProfileEntry.adapt`; `not_before` in Unix
-        seconds.
-        Raises UnknownProfileError, ConfigError, and what the store raises when nothing was queued.
-        """
-        prepared: list[NewDelivery | SendResult] = []
-        profiles = self._profiles()
-        for number, entry in enumerate(profiles.get(profile).entries):
-            if why := entry.skips(content):
-                prepared.append(SendResult(True, entry.channel, entry.target, message=why))
-                continue
-            try:
-                mode = parse_mode if parse_mode in self._modes_of(entry.channel) else ""
-                adapted = entry.adapt(content, resolution)
-                new = self._outbox.prepare(
-                    entry.channel, entry.target, message, caller.source, parse_mode=mode, content=adapted
-                )
-                prepared.append(new.with_terms(not_before, None, f"{key}:{number}" if key else None))
-            except TocsinError as error:
-                said = f"{profiles.place(entry)}{error.in_result()}"
-                prepared.append(SendResult(False, entry.channel, entry.target, error=said))
-        accepted = iter(
-            await self._outbox.enqueue([item for item in prepared if isinstance(item, NewDelivery)], caller)
+        """Queue the message for every target of a profile, as `ProfileQueue.send` does."""
+        made = ProfileMessage(
+            text=message, parse_mode=parse_mode, content=content, resolution=resolution, not_before=not_before
         )
-        results = [item if isinstance(item, SendResult) else queued_result(next(accepted)) for item in prepared]
-        return NotifyResult(profile, tuple(results))
+        return await self.for_profiles(caller).send(profile, made, key)
+
+    def for_profiles(self, caller: Caller) -> ProfileQueue:
+        """Return what queues messages and withdrawals for profiles."""
+        return ProfileQueue(self._outbox, self._profiles(), caller, self._modes_of)
 
     async def aclose(self) -> None:
         """Cancel running sends, and wait until each is recorded."""

@@ -6,7 +6,7 @@ messages to that target.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from tocsin.core.reading.yaml_node import Node, YamlIssue
 from tocsin.core.storage.files import WatchedFile, write_atomically
 
 FILE_NAME = "profiles.yaml"
+ALL_TAGS = "all"  # of Apprise: every target has it
 
 # Fields of a message that an entry may set for messages that leave them out.
 _DEFAULTS = ("title", "priority", "type", "click", "mention", "silent", "if_gone", "unable")
@@ -41,6 +42,7 @@ _ENTRY = RecordType(
         *_DEFAULT_FIELDS,
         Field("min_priority", _PRIORITY, doc="Messages of a lower priority are not sent to this target"),
         Field("silent_below", _PRIORITY, doc="Messages of a lower priority make no sound"),
+        Field("tags", ListType(TextType(max_chars=64)), doc="Tags by which senders of Apprise choose targets"),
         Field("without", ListType(ChoiceType(tuple(each.name for each in CONTENT.fields))), doc="Fields to leave out"),
         Field(
             "on_resolve",
@@ -64,6 +66,16 @@ class ProfileEntry:
     target: str
     problem: YamlIssue | None = None  # the reason why it cannot be used
     options: Mapping[str, Any] = field(default_factory=dict)  # what the file says beside channel and target
+
+    @property
+    def tags(self) -> frozenset[str]:
+        """The tags of the target."""
+        return frozenset(self.options.get("tags", ()))
+
+    def lacks_tags(self, wanted: Sequence[Collection[str]]) -> str:
+        """Return why a message with tags is not sent to this target; empty if it has all tags of one of the sets."""
+        own = self.tags | {ALL_TAGS}
+        return "skipped: it has none of the tags" if wanted and not any(own.issuperset(each) for each in wanted) else ""
 
     def skips(self, content: Mapping[str, Any]) -> str:
         """Return why a message is not sent to this target; empty if it is."""

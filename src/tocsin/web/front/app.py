@@ -1,13 +1,13 @@
 """The front door as an ASGI application: the routes of features behind the layers that every request passes."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from starlette.responses import Response
 from starlette.routing import Match, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tocsin import __version__
 from tocsin.core.config.security import is_loopback
@@ -29,7 +29,7 @@ from tocsin.features.front_door import (
     RequestCutOffError,
 )
 from tocsin.rest.problems import HttpProblemError
-from tocsin.web.http.asgi import EXEMPT_PATHS, MAX_DISCARDED_BYTES, HttpsOnly, LocalHosts, RequestScope
+from tocsin.web.http.asgi import EXEMPT_PATHS, HttpsOnly, LocalHosts, RequestScope
 from tocsin.web.http.clients import bucket_key
 from tocsin.web.http.methods import not_allowed
 from tocsin.web.http.metrics import Metrics
@@ -154,7 +154,7 @@ def _request(scope: Scope, receive: Receive) -> FrontRequest:
         headers={name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]},
         client=scope["tocsin.client"],
         request_id=scope["tocsin.request_id"],
-        chunks=lambda: _chunks(receive),
+        chunks=lambda: _chunks(scope, receive),
     )
 
 
@@ -162,18 +162,23 @@ def _query(scope: Scope) -> Mapping[str, str]:
     return dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
 
 
-async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
-    """Yield the body; stop after `MAX_DISCARDED_BYTES`. Raises RequestCutOffError where the connection ends."""
-    size = 0
-    while size <= MAX_DISCARDED_BYTES:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise RequestCutOffError("the connection ended within the body")
-        chunk = message.get("body", b"")
-        size += len(chunk)
-        yield chunk
-        if not message.get("more_body", False):
-            return
+async def _chunks(scope: Scope, receive: Receive) -> AsyncGenerator[bytes]:
+    """Yield the body; one of many pieces waits for a slot. Raises RequestCutOffError where the connection ends."""
+    message = await receive()
+    yield _piece(message)
+    if not message.get("more_body", False):
+        return
+    async with scope["tocsin.large_bodies"].slot(bucket_key(scope["tocsin.client"])):
+        while message.get("more_body", False):
+            message = await receive()
+            yield _piece(message)
+
+
+def _piece(message: Message) -> bytes:
+    if message["type"] == "http.disconnect":
+        raise RequestCutOffError("the connection ended within the body")
+    found: bytes = message.get("body", b"")
+    return found
 
 
 async def _take(limiter: Limiter, key: str) -> bool:

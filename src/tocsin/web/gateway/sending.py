@@ -3,7 +3,7 @@
 import json
 import logging
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from hashlib import sha256
 from typing import Any
@@ -16,6 +16,7 @@ from tocsin.channels.content import CONTENT, make_content
 from tocsin.channels.contract import NO_CONTENT, Receipt, SendResult
 from tocsin.channels.model import FORMATS
 from tocsin.core.errors import ChannelError, ConfigError, TocsinError, UnknownProfileError
+from tocsin.core.http.forms import MAX_TEXT_BYTES, FormReader, FormTooLargeError, InvalidFormError, read_text
 from tocsin.core.records.as_json import to_json
 from tocsin.delivery.files.intake import FileIntake
 from tocsin.delivery.model import Accepted
@@ -27,7 +28,6 @@ from tocsin.rest.headers import header_values, idempotency_key, prefers_async, r
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.bearer import GATEWAY_USER
 from tocsin.web.gateway.audit_actions import GATEWAY
-from tocsin.web.gateway.forms import MAX_TEXT_BYTES, FormReader, read_text
 from tocsin.web.gateway.records import MESSAGE_FIELDS, PROFILE, PROFILE_REQUEST, QUEUE_REQUEST, TERMS
 from tocsin.web.http.asgi import read_body
 from tocsin.web.http.bodies import parse_fields, read_media_type, refuse_field
@@ -91,11 +91,19 @@ class SendHandler:
     async def _read_form(self, scope: Scope, receive: Receive) -> tuple[bytes, list[Mapping[str, Any]]]:
         """Store the files of a form, and return its other parts as a JSON object."""
         read_media_type(scope)  # raises for a compressed one
+        try:
+            return await self._read_parts(scope, receive)
+        except InvalidFormError as error:
+            raise HttpProblemError("invalid-request", str(error), headers={"Connection": "close"}) from None
+        except FormTooLargeError as error:
+            raise HttpProblemError("payload-too-large", str(error), headers={"Connection": "close"}) from None
+
+    async def _read_parts(self, scope: Scope, receive: Receive) -> tuple[bytes, list[Mapping[str, Any]]]:
         intake, files, fields, left = self._files(), list[Mapping[str, Any]](), dict[str, str](), MAX_TEXT_BYTES
         large_bodies, document = scope["tocsin.large_bodies"], b""
         async with (
             large_bodies.slot(bucket_key(scope["tocsin.client"])),
-            aclosing(FormReader(scope, receive).parts()) as parts,
+            aclosing(FormReader(header_values(scope, b"content-type")[0], _chunks(receive)).parts()) as parts,
         ):
             async for part in parts:
                 if part.file is not None:
@@ -268,6 +276,16 @@ class SendHandler:
 def _is_form(scope: Scope) -> bool:
     kinds = header_values(scope, b"content-type")
     return len(kinds) == 1 and kinds[0].lower().startswith("multipart/form-data")
+
+
+async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise InvalidFormError("The connection was closed before the whole body was received.")
+        yield message.get("body", b"")
+        if not message.get("more_body", False):
+            return
 
 
 async def _stored(storing: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -1,15 +1,16 @@
 """A mail as JSON values, whatever its charsets, encodings and mistakes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message
 from email.parser import BytesParser
 from email.policy import Compat32
-from typing import Any
+from typing import Any, NamedTuple
 
 from tocsin.channels.layout.html import html_text
 from tocsin.core.text.strings import storable, truncate
+from tocsin.features.doors.model import DoorFile
 
 MAX_TEXT = 10_000
 MAX_BODY = 128 * 1024  # of one part
@@ -20,24 +21,35 @@ _MAX_HEADERS, _MAX_HEADER, _MAX_HEADER_LINES, _MAX_ATTACHMENTS = 40, 500, 50, 50
 _NOISE = ("received", "dkim-", "arc-", "authentication-results", "x-received")
 
 
-def read_mail(raw: bytes) -> dict[str, Any]:
-    """Return subject, from, to, date, message_id, text, attachments, headers; and a note if something is odd."""
+class ReadMail(NamedTuple):
+    """A mail: subject, from, to, date, message_id, text, attachments, headers; and a note if something is odd."""
+
+    payload: Mapping[str, Any]
+    files: Sequence[DoorFile] = ()
+    note: str = ""
+
+
+def read_mail(raw: bytes) -> ReadMail:
+    """Read a mail; never raises."""
     try:
         message = _parsed(raw)
     except RecursionError:
         message = None
-    text, attachments, note = ("", [], _UNREADABLE) if message is None else _content(message)
+    text, files = ("", []) if message is None else _content(message)
+    note = "" if message else _UNREADABLE
     if message is None:
         message = BytesParser(policy=_ShortHeaders()).parsebytes(raw[:MAX_BODY], headersonly=True)
         text = str(message.get_payload())[:MAX_TEXT]
     headers = _headers(message)
-    return {
+    payload = {
         **{name.replace("-", "_"): headers.get(name, "") for name in ("subject", "from", "to", "date", "message-id")},
         "text": truncate(storable(text).replace("\r\n", "\n").strip(), MAX_TEXT),
-        "attachments": attachments[:_MAX_ATTACHMENTS],
+        "attachments": [
+            {"name": each.name, "type": each.type, "size": len(each.content)} for each in files[:_MAX_ATTACHMENTS]
+        ],
         "headers": {name: value for name, value in headers.items() if not name.startswith(_NOISE)},
-        "note": note,
     }
+    return ReadMail(payload, files, note)
 
 
 class _ShortHeaders(Compat32):
@@ -87,10 +99,10 @@ def decoded(raw: bytes, charset: str = "utf-8") -> str:
     return raw.decode("latin-1")
 
 
-def _content(message: Message) -> tuple[str, list[dict[str, Any]], str]:
-    """Return the text, the attachments, and a note."""
+def _content(message: Message) -> tuple[str, list[DoorFile]]:
+    """Return the text and the attachments."""
     texts: dict[str, list[str]] = {"plain": [], "html": []}
-    attachments: list[dict[str, Any]] = []
+    files: list[DoorFile] = []
     for part in _leaves(message):
         body = part.get_payload(decode=True)
         raw = body if isinstance(body, bytes) else b""
@@ -100,10 +112,9 @@ def _content(message: Message) -> tuple[str, list[dict[str, Any]], str]:
         if is_text:
             texts[kind.partition("/")[2]].append(decoded(raw[:MAX_BODY], part.get_content_charset("utf-8")))
         else:
-            attachments.append({"name": _decoded_words(name or kind)[:200], "type": kind[:100], "size": len(raw)})
+            files.append(DoorFile(name=_decoded_words(name or kind)[:200], type=kind[:100], content=raw))
     text = "\n\n".join(texts["plain"]).strip() or "\n\n".join(html_text(each) for each in texts["html"][:5])
-    said = ", ".join(each["name"] for each in attachments[:10])
-    return text, attachments, f"attachments are not forwarded: {said}" if said else ""
+    return text, files
 
 
 def _leaves(message: Message) -> Iterator[Message]:

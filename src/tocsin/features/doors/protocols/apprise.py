@@ -1,14 +1,16 @@
 """The API server of Apprise: `POST /notify`, with the key in a header or in the path."""
 
+import base64
+import binascii
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from tocsin.channels.model import COMMONMARK, PLAIN
 from tocsin.core.time.timestamps import timestamp
-from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest
+from tocsin.features.doors.model import DoorAddress, DoorFile, DoorMessage, DoorRequest
 from tocsin.features.doors.protocols.protocol import (
-    MAX_FILE_BYTES,
+    MIB,
     BadRequestError,
     DoorProtocol,
     ProtocolRoute,
@@ -16,6 +18,7 @@ from tocsin.features.doors.protocols.protocol import (
     RefusalReason,
     StoredReceipt,
     json_response,
+    names_of_files,
     text_in,
 )
 from tocsin.features.doors.receiving.bodies import media_type, read_body
@@ -27,10 +30,12 @@ from tocsin.features.front_door import FrontResponse
 KEY_HEADER = "x-apprise-config-id"
 TYPES, FORMATS = ("info", "success", "warning", "failure"), ("text", "markdown", "html")
 MAX_RECURSION = 1  # APPRISE_RECURSION_MAX of the original
+MAX_TAGS = 100
 MAX_STEPS = 5  # of a path that the query maps
 _CONFIGURATION = ("/add/{key:path}", "/del/{key:path}", "/get/{key:path}", "/cfg/{key:path}")
 _URLS = "/json/urls/{token}"
 _FILES = ("attach", "attachment", "attachments")
+_TAG = re.compile(r"(?:\d{1,3}:)?([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})(?::\d{1,3})?")
 _MAPPED = re.compile(r"[A-Za-z0-9_-]+(?:\[\d{1,3}\])?(?:\.[A-Za-z0-9_-]+(?:\[\d{1,3}\])?)*")
 
 
@@ -47,7 +52,7 @@ class AppriseProtocol(DoorProtocol):
         ProtocolRoute("/details", ("GET",)),
         *(ProtocolRoute(path, ("GET", "POST")) for path in _CONFIGURATION),
     )
-    max_bytes: ClassVar[int] = MAX_FILE_BYTES
+    max_bytes: ClassVar[int] = 16 * MIB  # of JSON, in which files are Base64
 
     def token_of(self, request: DoorRequest) -> str:
         """Return the key: the path before the header, as the original."""
@@ -89,8 +94,9 @@ class AppriseProtocol(DoorProtocol):
         """Read title, body, type and format of the body, else of the query."""
         fields = _fields(request)
         files, links = _files(fields)
+        names = names_of_files(request, *(each.name for each in files))
         said = {name: text_in(fields, name) or text_in(request.query, name) for name in ("title", "body")}
-        if not (said["body"] or files or links):
+        if not (said["body"] or names or links):
             raise BadRequestError("Payload lacks minimum requirements")
         kind = _choice(fields, request, "type", TYPES)
         form = _choice(fields, request, "format", FORMATS) or "text"
@@ -99,10 +105,12 @@ class AppriseProtocol(DoorProtocol):
             DoorMessage(
                 payload=fields,
                 title=said["title"],
-                text="\n".join([body, *links]).strip() or f"You received a file: {files[0]}",
+                text="\n".join([body, *links]).strip() or f"You received a file: {names}",
                 severity=severity_of(kind),
                 parse_mode=PLAIN if form == "text" else COMMONMARK,
-                note=f"files are not forwarded: {', '.join(files[:5])}" if files else "",
+                files=files,
+                tags=_tags(fields, request),
+                note=read_body(request).note if request.files else "",
             )
         ]
 
@@ -185,13 +193,38 @@ def _choice(fields: Mapping[str, Any], request: DoorRequest, name: str, known: S
     return found
 
 
-def _files(fields: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the names of files in a request, and the addresses of others, which nothing fetches."""
-    given: list[Any] = [*(fields.get("files") or [])] if isinstance(fields.get("files"), list) else []
+def _tags(fields: Mapping[str, Any], request: DoorRequest) -> list[frozenset[str]]:
+    """Return the tags of targets: those with all tags of any of the sets; raises BadRequestError."""
+    given = fields.get("tag") or request.query.get("tag") or fields.get("tags") or request.query.get("tags") or ""
+    listed = given if isinstance(given, list) else [given]
+    texts = [" ".join(map(str, each)) if isinstance(each, list) else str(each) for each in listed]
+    words = [re.split(r"[\s+&]+", each) for text in texts for each in re.split(r"[,|]", text)]
+    return [found for each in words if (found := frozenset(_tag(word) for word in each if word))][:MAX_TAGS]
+
+
+def _tag(word: str) -> str:
+    """Return the name in `[priority:]name[:retries]`."""
+    match = _TAG.fullmatch(word)
+    if not match:
+        raise BadRequestError(f"Unsupported tag {word[:60]!r}")
+    return match[1]
+
+
+def _files(fields: Mapping[str, Any]) -> tuple[list[DoorFile], list[str]]:
+    """Return the files in a document, and the addresses of others, which nothing fetches; raises BadRequestError."""
+    given: list[Any] = []
     for name in _FILES:
         value = fields.get(name)
         given += value if isinstance(value, list) else [value] if value else []
     links = [each for each in given if is_link(each)]
     objects = [each for each in given if isinstance(each, dict)]
-    names = [text_in(each, "filename") or text_in(each, "name") or "attachment" for each in objects]
-    return names[:100], links[:20]
+    return [_file(each) for each in objects[:100]], links[:20]
+
+
+def _file(given: Mapping[str, Any]) -> DoorFile:
+    name = text_in(given, "filename") or text_in(given, "name") or "attachment"
+    try:
+        content = base64.b64decode(text_in(given, "base64"), validate=True)
+    except (binascii.Error, ValueError):
+        raise BadRequestError(f"The attachment {name[:60]!r} is not valid Base64") from None
+    return DoorFile(name=name, type=text_in(given, "mimetype"), content=content)

@@ -11,7 +11,6 @@ from tocsin.channels.model import COMMONMARK
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest, DoorSeverity
 from tocsin.features.doors.protocols.protocol import (
-    MAX_FILE_BYTES,
     BadRequestError,
     DoorProtocol,
     ProtocolRoute,
@@ -20,6 +19,7 @@ from tocsin.features.doors.protocols.protocol import (
     StoredReceipt,
     json_response,
     link_buttons,
+    names_of_files,
     objects_in,
     read_object,
     text_in,
@@ -51,7 +51,6 @@ class DiscordProtocol(DoorProtocol):
         ProtocolRoute(SENT, ("GET", "PATCH", "DELETE")),
         ProtocolRoute("/api/webhooks/{rest:path}", ANY_METHOD),
     )
-    max_bytes: ClassVar[int] = MAX_FILE_BYTES
 
     def mint(self) -> str:
         """Return 68 characters, the form of the original."""
@@ -80,14 +79,16 @@ class DiscordProtocol(DoorProtocol):
             return [DoorMessage(payload=read_object(request), preset="github")]
         document = read_object(request)
         content, embeds = text_in(document, "content"), objects_in(document, "embeds")[:MAX_EMBEDS]
-        files = objects_in(document, "files")
         if len(content) > MAX_CONTENT:
             said = f"Must be {MAX_CONTENT} or fewer in length."
             raise BadRequestError(said, detail=_INVALID)
-        if not (content or embeds or files):
+        if not (content or embeds or request.files):
             raise BadRequestError("Cannot send an empty message", detail=_EMPTY)
-        note = read_body(request).note if files else ""
-        return [replace(_message(document, content, embeds), note=note)]
+        found = _message(document, content, embeds)
+        if not request.files:
+            return [found]
+        text = found.text if content or embeds else f"You received a file: {names_of_files(request)}"
+        return [replace(found, text=text, note=read_body(request).note)]
 
     def accepted_status(self, request: DoorRequest) -> int:
         """Return 204, or 200 for senders that wait for the message."""

@@ -5,13 +5,13 @@ import json
 import secrets
 import socket
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import FRONT_DOOR_URL
 from tocsin.features.doors.mail.addresses import MailTarget, read_targets
-from tocsin.features.doors.mail.reading import read_mail
+from tocsin.features.doors.mail.reading import ReadMail, read_mail
 from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest
 from tocsin.features.doors.protocols.protocol import DoorProtocol, ProtocolRoute
 from tocsin.features.doors.settings import LMTP_IN_SOCKET, SMTP_IN_HOST, SMTP_IN_PORT
@@ -49,8 +49,7 @@ class MailProtocol(DoorProtocol):
     def read(self, request: DoorRequest) -> Sequence[DoorMessage]:
         """Return a message for each recipient."""
         mail = _kept(request.body) or read_mail(request.body)
-        note = str(mail.get("note", ""))
-        return [_message(mail, target, note) for target in read_targets(request.path.get("to", ""))]
+        return [_message(mail, target) for target in read_targets(request.path.get("to", ""))]
 
     def spelled(self, messages: Sequence[DoorMessage]) -> str:
         """Return what was read of the mail: its body may be encoded."""
@@ -81,24 +80,24 @@ class MailProtocol(DoorProtocol):
         }
 
 
-def _kept(body: bytes) -> dict[str, Any]:
-    """Return what was read of a mail that was processed before; empty for a mail."""
+def _kept(body: bytes) -> ReadMail | None:
+    """Return what was read of a mail that was processed before; `None` for a mail."""
     try:
         found = json.loads(body) if body.startswith(b"{") else None
     except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+        return None
+    return ReadMail(found) if isinstance(found, dict) else None
 
 
-def _message(mail: Mapping[str, Any], target: MailTarget, note: str) -> DoorMessage:
-    text, files = str(mail.get("text", "")), mail.get("attachments") or ()
-    names = ", ".join(str(each.get("name", "")) for each in files if isinstance(each, dict))
-    payload = {name: value for name, value in mail.items() if name != "note"}
+def _message(mail: ReadMail, target: MailTarget) -> DoorMessage:
+    title, text = str(mail.payload.get("subject", "")), str(mail.payload.get("text", ""))
+    names = ", ".join(each.name for each in mail.files[:10])
     return DoorMessage(
-        payload={**payload, "profile": target.profile, "severity": target.severity},
-        title=str(mail.get("subject", "")),
-        text=f"{text}\n\nAttachments: {names}".strip() if names else text or ("" if mail.get("subject") else "(empty)"),
+        payload={**mail.payload, "profile": target.profile, "severity": target.severity},
+        title=title,
+        text=text or (f"You received a file: {names}" if names else "" if title else "(empty)"),
         severity=severity_of(target.severity),
         profile=target.profile,
-        note=note,
+        files=mail.files,
+        note=mail.note,
     )

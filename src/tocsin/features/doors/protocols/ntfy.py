@@ -16,13 +16,13 @@ from tocsin.features.doors.protocols.ntfy_fields import (
     NtfyAction,
     actions_of,
     is_on,
+    is_template,
     priority_of,
     read_fields,
     tags_of,
     time_of,
 )
 from tocsin.features.doors.protocols.protocol import (
-    MAX_FILE_BYTES,
     BadRequestError,
     DoorProtocol,
     ProtocolRoute,
@@ -32,8 +32,9 @@ from tocsin.features.doors.protocols.protocol import (
     authorization_token,
     json_response,
     link_buttons,
+    names_of_files,
 )
-from tocsin.features.doors.receiving.bodies import media_type, parse_json
+from tocsin.features.doors.receiving.bodies import media_type, parse_json, read_body
 from tocsin.features.doors.rules.generic import is_link
 from tocsin.features.front_door import FrontResponse
 
@@ -41,6 +42,7 @@ ROOT, TOPIC, SEQUENCE = "/", "/{topic}", "/{topic}/{sequence}"
 BY_QUERY = ("/{topic}/publish", "/{topic}/send", "/{topic}/trigger")
 AFTERWARDS = ("/{topic}/{sequence}/clear", "/{topic}/{sequence}/read", "/{topic}/{sequence}/delete")
 MAX_JSON_BYTES = 128 * 1024
+MAX_TEXT_BYTES = 64 * 1024  # what is larger is a file
 KEPT_S = 12 * 3_600  # what the answer says; the original keeps messages for readers
 TEMPLATES = ("github", "grafana", "alertmanager")  # names that are presets here
 _TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
@@ -71,7 +73,6 @@ class NtfyProtocol(DoorProtocol):
         ProtocolRoute(SEQUENCE, ("GET", "POST", "PUT", "DELETE")),
         *(ProtocolRoute(path, ("GET", "PUT")) for path in AFTERWARDS),
     )
-    max_bytes: ClassVar[int] = MAX_FILE_BYTES
 
     def mint(self) -> str:
         """Return `tk_` and 29 characters: 16 random ones, which are also the end of a topic, and their checksum."""
@@ -88,6 +89,21 @@ class NtfyProtocol(DoorProtocol):
         topic = request.path.get("topic") or str((_document(request) or {}).get("topic", ""))
         minted = _MINTED.fullmatch(topic)
         return _whole(minted[1]) if minted else ""
+
+    def file_name(self, request: DoorRequest) -> str | None:
+        """Return the name that the sender gives the body, or one for a body that is too large for a text."""
+        if request.method not in {"POST", "PUT"} or request.route == ROOT:
+            return None
+        fields = read_fields(request, None)
+        if fields.get("attach") or is_template(fields):
+            return None
+        length = request.headers.get("content-length", "")
+        is_large = length.isdecimal() and len(length) < 16 and int(length) > MAX_TEXT_BYTES
+        return str(fields.get("filename") or ("attachment" if is_large else "")) or None
+
+    def is_file(self, request: DoorRequest) -> bool:
+        """Whether the body of a message is not text."""
+        return request.route != ROOT and _text(request.body) is None
 
     def secrets_in(self, token: str) -> Sequence[str]:
         """Return the token, and the end of the topic."""
@@ -134,14 +150,14 @@ class NtfyProtocol(DoorProtocol):
             fields["priority"] = priority
         if sequence:
             fields["sequence_id"] = sequence
-        template = str(fields.pop("template", "")).lower()
+        has_template, template = is_template(fields), str(fields.pop("template", "")).lower()
         message = DoorMessage(
             payload=fields,
             severity=None if priority is None else _SEVERITIES.get(priority, DoorSeverity.INFO),
             key=sequence,
             not_before=time_of(fields.get("delay"), request.at),
         )
-        if template not in {"", "0", "no", "false"}:
+        if has_template:
             return [_templated(request, message, template)]
         return [_finished(request, message, fields, actions, is_json=document is not None)]
 
@@ -249,15 +265,11 @@ def _finished(
     *,
     is_json: bool,
 ) -> DoorMessage:
-    """Return the message with its text; a file is named in the note."""
+    """Return the message with its text."""
     said = str(fields.get("message", ""))
-    text, file = (said if is_json else said.replace("\\n", "\n")), ""
+    text, file = (said if is_json else said.replace("\\n", "\n")), names_of_files(request)
     if not is_json and request.body:
-        body = _text(request.body)
-        if body is None or (fields.get("filename") and not fields.get("attach")):
-            file = str(fields.get("filename") or "attachment")
-        else:
-            text = body or text
+        text = _text(request.body) or text
     link, attach = str(fields.get("click", "")), str(fields.get("attach", ""))
     fallback = f"You received a file: {file or fields.get('filename') or attach}" if file or attach else "triggered"
     lines = [text.strip() or fallback]
@@ -265,9 +277,11 @@ def _finished(
         lines.append("Tags: " + ", ".join(fields["tags"]))
     lines += [each for each in (attach, "" if is_link(link) else link) if each]
     views = [(each.label, each.url) for each in actions if each.kind == "view"]
-    notes = [f"files are not forwarded: {file}"] if file else []
-    if len(views) < len(actions):
-        notes.append("of the actions, only those that open an address are sent")
+    lines += [f"{each.label}: {each.url}" for each in actions if each.kind == "copy" and each.url]
+    others = [f"{each.label} ({each.kind})" for each in actions if each.kind in {"http", "broadcast"}]
+    notes = [read_body(request).note] if request.files else []
+    if others:
+        notes.append(f"actions that would act elsewhere are not sent: {', '.join(others)}")
     is_markdown = is_on(fields.get("markdown")) or media_type(request) == "text/markdown"
     quiet = {"priority": fields["priority"]} if fields.get("priority") in {1, 2} else {}
     return DoorMessage(
@@ -280,7 +294,7 @@ def _finished(
         parse_mode=COMMONMARK if is_markdown else PLAIN,
         content={**link_buttons(views), **quiet},
         not_before=message.not_before,
-        note="; ".join(notes),
+        note="; ".join(filter(None, notes)),
     )
 
 

@@ -40,7 +40,7 @@ _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "su
 
 
 class NtfyAction(NamedTuple):
-    """A button; only those that open an address have a label here."""
+    """A button; `url` of the kind `copy` is the text that it copies."""
 
     kind: str
     label: str
@@ -83,6 +83,11 @@ def is_on(given: Any) -> bool:
     return given is True or str(given or "").strip().lower() in {"1", "yes", "true"}
 
 
+def is_template(fields: Mapping[str, Any]) -> bool:
+    """Whether the body is data for a template."""
+    return str(fields.get("template", "")).lower() not in {"", "0", "no", "false"}
+
+
 def time_of(given: Any, now: float) -> float | None:
     """Return the time at which a message is sent, in Unix seconds; raises BadRequestError."""
     if given is None:
@@ -116,7 +121,7 @@ def actions_of(given: Any) -> list[NtfyAction]:
 
 def _action(each: Mapping[str, Any]) -> NtfyAction:
     kind, label = str(each.get("action", "")).lower(), str(each.get("label", "")).strip()
-    url = str(each.get("url", "")).strip()
+    url = str(each.get("value" if kind == "copy" else "url", "")).strip()
     if kind not in KINDS:
         raise _invalid(f"action '{kind[:20]}' unknown")
     if not label:
@@ -140,6 +145,8 @@ def _short_actions(text: str) -> Iterator[dict[str, str]]:
                 action[name.strip().lower()] = _bare(value)
             elif place < 3:
                 action[("action", "label", "url")[place]] = _bare(word)
+        if action.get("action") == "copy":
+            action.setdefault("value", action.get("url", ""))
         if action:
             yield action
 

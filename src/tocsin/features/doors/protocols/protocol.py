@@ -18,7 +18,6 @@ from tocsin.features.doors.rules.generic import is_link
 from tocsin.features.front_door import FrontResponse
 
 MIB = 1024 * 1024
-MAX_FILE_BYTES = 16 * MIB  # of a body that may have files
 RETRY_AFTER_S = 30
 MAX_ACTIONS, MAX_LABEL, MAX_URL = 5, 40, 2_000  # docs/messages.md
 
@@ -109,6 +108,14 @@ class DoorProtocol(ABC):
         """Return up to which size a body is read to find its token; 0 if the token is never in it."""
         return 0
 
+    def file_name(self, request: DoorRequest) -> str | None:
+        """Return the name of the file that a body is by its headers; `None` if it is read into memory."""
+        return None
+
+    def is_file(self, request: DoorRequest) -> bool:
+        """Whether a body in memory is a file; by default not."""
+        return False
+
     def secrets_in(self, token: str) -> Sequence[str]:
         """Return the spellings of a token in a request; what has one of them is not stored."""
         return (token,)
@@ -196,6 +203,11 @@ def link_buttons(found: Iterable[tuple[str, str]]) -> Mapping[str, Any]:
 
 def _line(text: str) -> str:
     return "".join(each for each in " ".join(text.split()) if each.isprintable()).strip()
+
+
+def names_of_files(request: DoorRequest, *others: str) -> str:
+    """Return the names of the files of a request, and of others, for people."""
+    return ", ".join([*(each["name"] for each in request.files), *others][:10])
 
 
 def authorization_token(request: DoorRequest) -> str:

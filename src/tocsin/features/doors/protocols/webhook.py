@@ -1,12 +1,17 @@
 """Any webhook: JSON, forms, text and files, of which rules make messages."""
 
 from collections.abc import Mapping, Sequence
+from email.message import Message as Header
+from mimetypes import guess_extension
 from typing import ClassVar
 
 from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest
-from tocsin.features.doors.protocols.protocol import MIB, DoorProtocol, ProtocolRoute, json_response
-from tocsin.features.doors.receiving.bodies import read_body
+from tocsin.features.doors.protocols.protocol import MIB, DoorProtocol, ProtocolRoute, json_response, names_of_files
+from tocsin.features.doors.receiving.bodies import media_type, read_body
 from tocsin.features.front_door import ANY_METHOD, FrontResponse
+
+_FILES = ("image/", "audio/", "video/", "font/", "application/pdf", "application/zip", "application/gzip")
+_TEXTS = ("text/", "application/json", "application/xml", "application/x-www-form-urlencoded")
 
 
 class WebhookProtocol(DoorProtocol):
@@ -25,7 +30,22 @@ class WebhookProtocol(DoorProtocol):
     def read(self, request: DoorRequest) -> Sequence[DoorMessage]:
         """Return the body as a payload; one that is not what it claims to be is text."""
         body = read_body(request)
+        if request.files and body.payload.keys() == {"files"}:
+            said = f"You received a file: {names_of_files(request)}"
+            return [DoorMessage(payload={"message": said, **body.payload}, note=body.note)]
         return [DoorMessage(payload=body.payload, note=body.note)]
+
+    def file_name(self, request: DoorRequest) -> str | None:
+        """Return the name in Content-Disposition, or one for a media type that is never text."""
+        header, kind = Header(), media_type(request)
+        header["Content-Disposition"] = request.headers.get("content-disposition", "")
+        if name := header.get_filename():
+            return name
+        return f"attachment{guess_extension(kind) or ''}" if kind.startswith(_FILES) else None
+
+    def is_file(self, request: DoorRequest) -> bool:
+        """Whether a body that does not claim to be text has a null byte."""
+        return b"\x00" in request.body and not media_type(request).startswith(_TEXTS)
 
     def greet(self, request: DoorRequest, door: str) -> FrontResponse | None:
         """Answer a GET without a message, as browsers and some senders make it to try an address."""

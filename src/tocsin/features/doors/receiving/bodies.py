@@ -1,10 +1,8 @@
-"""Bodies of requests as JSON values: JSON, forms, multipart and text, whatever their Content-Type claims."""
+"""Bodies of requests as JSON values: JSON, forms and text, whatever their Content-Type claims."""
 
 import json
 from collections.abc import Mapping
 from email.message import EmailMessage
-from email.parser import BytesParser
-from email.policy import HTTP
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -28,13 +26,23 @@ def read_body(request: DoorRequest) -> ReadBody:
     """Return the body of a request as JSON values; never raises.
 
     A form becomes an object, or the document that one of its fields has. What can be read as nothing else is text. A
-    request without a body has its query as the payload.
+    request without a body has its query as the payload. Of files, `files` has fields, names and sizes.
     """
+    found = _read(request)
+    if not request.files:
+        return found
+    names = ("field", "name", "size")
+    shown = [{name: each[name] for name in names if name in each} for each in request.files]
+    fields = found.payload if isinstance(found.payload, dict) else {"text": found.payload} if found.payload else {}
+    left_out = ", ".join(each["name"] for each in request.files if "hash" not in each)
+    note = f"not sent, because they are empty or too many: {left_out}" if left_out else ""
+    return ReadBody({**fields, "files": shown}, note if not request.body else found.note or note)
+
+
+def _read(request: DoorRequest) -> ReadBody:
     if not request.body.strip():
         return ReadBody(dict(request.query)) if request.query else ReadBody("", "the body is empty")
     kind = media_type(request)
-    if kind == "multipart/form-data":
-        return _multipart(request)
     text, note = _decoded(request)
     if kind == "application/x-www-form-urlencoded" and text.lstrip()[:1] not in {"{", "["}:
         return _form(text)
@@ -108,32 +116,6 @@ def _unwrapped(fields: Mapping[str, Any]) -> ReadBody:
             except ValueError as error:
                 return ReadBody(dict(fields), f"the field {name} is not valid JSON: {error}")
     return ReadBody(dict(fields))
-
-
-def _multipart(request: DoorRequest) -> ReadBody:
-    """Return the fields of a form; of files, `files` has names and sizes."""
-    head = f"Content-Type: {request.headers['content-type']}\r\n\r\n".encode("latin-1", "replace")
-    message = BytesParser(EmailMessage, policy=HTTP).parsebytes(head + request.body)
-    parts = [each for each in message.iter_parts() if isinstance(each, EmailMessage)] if message.is_multipart() else []
-    if not parts or len(parts) > MAX_FIELDS:
-        return ReadBody(_decoded(request)[0], "the body is not a valid multipart form")
-    fields: dict[str, Any] = {}
-    files: list[dict[str, Any]] = []
-    for part in parts:
-        content = part.get_payload(decode=True)
-        raw = content if isinstance(content, bytes) else b""
-        name = part.get_param("name", "", "content-disposition")
-        file = part.get_filename()
-        if file is not None:
-            files.append({"field": str(name), "name": storable(str(file)), "size": len(raw)})
-        else:
-            fields[storable(str(name))] = storable(raw.decode("utf-8", "replace"))
-    found = _unwrapped(fields)
-    if not files:
-        return found
-    said = ", ".join(file["name"] for file in files[:5])
-    payload = {**found.payload, "files": files} if isinstance(found.payload, dict) else found.payload
-    return ReadBody(payload, found.note or f"files are not forwarded: {said}")
 
 
 def _decoded(request: DoorRequest) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """Messages of doors into the durable queue; one that no target takes is shown to the operator."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from tocsin.features.doors.feature import DOORS
 from tocsin.features.doors.model import Door, DoorSeverity, RequestState
 from tocsin.features.doors.rules.rendering import RenderedMessage
 from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.profile_queue import ProfileMessage
 
 log = logging.getLogger(__name__)
 
@@ -36,22 +37,30 @@ def message_key(door_id: str, key: str, episode: int) -> str:
 
 
 async def queue_message(
-    context: FeatureContext, door: Door, message: RenderedMessage, once: str, key: str = "", resolution: str = ""
+    context: FeatureContext,
+    door: Door,
+    message: RenderedMessage,
+    once: str,
+    key: str = "",
+    resolution: str = "",
+    attach: Sequence[Mapping[str, Any]] = (),
 ) -> QueueOutcome:
     """Queue a message for its profile, once per `once`; raises StoreUnavailableError.
 
     `key` names the message that it edits, `resolution` as in `ProfileEntry.adapt`.
     """
     try:
-        queued = await context.messenger.notify_by_queue(
-            message.profile,
-            message.text or message.title,
-            Caller.of(DOORS.name, door.name),
-            key=once,
+        made = ProfileMessage(
+            text=message.text or message.title,
             parse_mode=message.parse_mode,
-            content=_content(message, key),
+            content=_content(message, key, attach),
             resolution=resolution,
             not_before=message.not_before,
+            tags=message.tags,
+            optional_files=True,
+        )
+        queued = await context.messenger.for_profiles(Caller.of(DOORS.name, door.name)).send(
+            message.profile, made, once
         )
     except StoreUnavailableError:
         raise
@@ -70,9 +79,10 @@ async def queue_message(
     return QueueOutcome(RequestState.SENT, deliveries, tuple(notes))
 
 
-def _content(message: RenderedMessage, key: str) -> Mapping[str, Any]:
+def _content(message: RenderedMessage, key: str, attach: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     type_, priority = _TYPES[message.severity]
     own = {"type": type_, "priority": priority, "title": message.title, "click": message.link, "key": key}
+    own |= {"attach": list(attach)}
     return {**{name: value for name, value in own.items() if value}, **message.content}
 
 

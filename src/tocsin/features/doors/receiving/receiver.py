@@ -17,6 +17,8 @@ from tocsin.features.doors.protocols.protocol import (
     RefusalReason,
     StoredReceipt,
 )
+from tocsin.features.doors.receiving.bodies import media_type
+from tocsin.features.doors.receiving.files import FORM, in_blocks, take_body
 from tocsin.features.doors.receiving.signatures import SECRET_NAMES, proves, repeat_key
 from tocsin.features.doors.receiving.worker import DoorWorker
 from tocsin.features.doors.rows import RequestOutcome
@@ -74,15 +76,35 @@ class DoorReceiver:
         """Check and store a request to a door; the order is from cheap to costly, and parsing comes last."""
         if refusal := self.refusal(door, request.client):
             return refusal
-        if not request.body:
+        streams = _has_files(protocol, request) and front.headers.get("content-encoding", "") in {"", "identity"}
+        if not (request.body or streams):
             body = await _body(front, protocol.max_bytes)
             if isinstance(body, Refusal):
                 return body
             request = replace(request, body=body)
         if (greeting := protocol.greet(request, door.name)) is not None:
             return greeting
-        if door.has_secret and (refusal := await self._proof(door, request)):
+        if door.has_secret and (refusal := await self._proof(door, _as_proof(request) if streams else request)):
             return refusal
+        taken = await self._without_files(front, protocol, request)
+        return taken if isinstance(taken, Refusal) else await self._store(door, protocol, token, taken)
+
+    async def _without_files(
+        self, front: FrontRequest, protocol: DoorProtocol, request: DoorRequest
+    ) -> DoorRequest | Refusal:
+        """Store the files of a request, whose body may not be read yet."""
+        if not (_has_files(protocol, request) or (request.body and protocol.is_file(request))):
+            return request
+        name = protocol.file_name(request)
+        if name is None and media_type(request) != FORM:
+            name = "attachment"
+        body = in_blocks(request.body) if request.body else front.chunks()
+        return await take_body(body, request, name, self._doors.context.abilities.files)
+
+    async def _store(
+        self, door: Door, protocol: DoorProtocol, token: str, request: DoorRequest
+    ) -> FrontResponse | Refusal:
+        """Store a request, once its protocol has read it if that is what its senders expect."""
         messages: Sequence[DoorMessage] = ()
         if protocol.checks_first:
             try:
@@ -135,6 +157,17 @@ class DoorReceiver:
         if self._noted.take(door.id):
             outcome = RequestOutcome(state=RequestState.REFUSED, note=refusal.text)
             await self._doors.store.note_refusal(door, client, refusal.status, outcome, self._doors.now())
+
+
+def _has_files(protocol: DoorProtocol, request: DoorRequest) -> bool:
+    """Whether the body has files, or is one, by its headers."""
+    return media_type(request) == FORM or protocol.file_name(request) is not None
+
+
+def _as_proof(request: DoorRequest) -> DoorRequest:
+    """Return a request whose body was not read as far as it proves its sender: signatures are over the body."""
+    own = {name: value for name, value in request.headers.items() if name in {"authorization", "x-gitlab-token"}}
+    return replace(request, headers=own)
 
 
 async def _read(protocol: DoorProtocol, request: DoorRequest) -> Sequence[DoorMessage]:

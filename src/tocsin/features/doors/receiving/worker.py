@@ -3,15 +3,18 @@
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from tocsin.channels.attached import MAX_FILES
 from tocsin.core.errors import TocsinError
 from tocsin.core.service import ServiceLoop
 from tocsin.core.text.redaction import MASK
 from tocsin.core.text.strings import number_of, truncate
 from tocsin.features.doors.model import DoorRequest, DoorSeverity, RequestState
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
+from tocsin.features.doors.receiving.files import attachable, store_files
 from tocsin.features.doors.receiving.queueing import message_key, queue_message
 from tocsin.features.doors.rows import RequestOutcome, StoredRequest, facts_of
 from tocsin.features.doors.rules.rendering import RenderedMessage, render
@@ -40,6 +43,7 @@ class _OpenRequest:
     state: RequestState = RequestState.DROPPED
     deliveries: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    attach: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,8 @@ class DoorWorker:
         problems = await self._doors.store.problems(keys)
         changed: dict[ProblemKey, DoorProblem] = {}
         sendings = [each for work in works for each in self._decide(work, problems, changed)]
+        for work in {id(each.work): each.work for each in sendings}.values():
+            await self._store_files(work)
         # They are accepted in this order. Repeated after a crash, their keys find the deliveries that exist.
         await asyncio.gather(*[self._queue(each) for each in sendings])
         outcomes = await asyncio.to_thread(lambda: {work.stored.id: self._outcome(work) for work in works})
@@ -162,10 +168,19 @@ class DoorWorker:
             sendings.append(_Sending(work, message, key, resolution, f"door-{work.stored.id}-{n}"))
         return sendings
 
+    async def _store_files(self, work: _OpenRequest) -> None:
+        """Store the files that its body has, in each of its messages; those of a form are stored already."""
+        inline = next((each.files for each in work.messages if each.files), ())
+        stored, notes = await store_files(inline, self._context.abilities.files) if inline else ([], [])
+        work.attach = [*attachable(work.stored.request.files), *stored][:MAX_FILES]
+        work.notes += notes
+
     async def _queue(self, sending: _Sending) -> None:
         work = sending.work
         context, door = self._context, work.stored.door
-        queued = await queue_message(context, door, sending.message, sending.once, sending.key, sending.resolution)
+        queued = await queue_message(
+            context, door, sending.message, sending.once, sending.key, sending.resolution, work.attach
+        )
         work.deliveries += queued.deliveries
         work.notes += queued.notes
         if work.state is not RequestState.FAILED:

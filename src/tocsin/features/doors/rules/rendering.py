@@ -7,7 +7,7 @@ from typing import Any
 from tocsin.core.expressions.expression import Expression, ExpressionError
 from tocsin.core.expressions.text import Budget, TextScope, TextTemplate, render_text
 from tocsin.core.text.strings import storable, truncate
-from tocsin.features.doors.model import Door, DoorMessage, DoorRequest, DoorSeverity
+from tocsin.features.doors.model import Door, DoorFile, DoorMessage, DoorRequest, DoorSeverity
 from tocsin.features.doors.rules.file import PlacedRule
 from tocsin.features.doors.rules.functions import call
 from tocsin.features.doors.rules.generic import generic_message, is_link
@@ -30,6 +30,8 @@ class RenderedMessage:
     parse_mode: str = ""
     content: Mapping[str, Any] = field(default_factory=dict)
     not_before: float | None = None
+    files: Sequence[DoorFile] = ()
+    tags: Sequence[frozenset[str]] = ()
     note: str = ""
     rule: str = ""  # where the rule is that made it; empty: the protocol, or the generic form
     takes_over: bool = False
@@ -137,6 +139,8 @@ def _finished(door: Door, message: DoorMessage, profile: str = "") -> RenderedMe
         parse_mode=message.parse_mode,
         content=message.content,
         not_before=message.not_before,
+        files=message.files,
+        tags=message.tags,
         note=message.note,
         drop=message.drop,
         takes_over=message.takes_over,

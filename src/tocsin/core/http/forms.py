@@ -1,16 +1,19 @@
 """Read `multipart/form-data` while it arrives: a form with files of any size takes a constant memory. See RFC 7578."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 from email.message import Message as Header
 
-from starlette.types import Receive, Scope
-
-from tocsin.rest.headers import header_values
-from tocsin.rest.problems import HttpProblemError
-
 MAX_HEADER_BYTES = 8 * 1024  # of one part
 MAX_TEXT_BYTES = 1024 * 1024  # of all parts without a file name
+
+
+class InvalidFormError(ValueError):
+    """A form that is not complete, or not a form."""
+
+
+class FormTooLargeError(ValueError):
+    """The parts of a form without a file name are too large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +29,14 @@ class FormPart:
 class FormReader:
     """Reads the parts of one request in their order."""
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
-        """Raise the problem of a Content-Type without a boundary."""
-        self._receive = receive
-        self._delimiter = b"\r\n--" + _boundary(scope)
+    def __init__(self, content_type: str, chunks: AsyncIterator[bytes]) -> None:
+        """`chunks` is the body. Raises InvalidFormError for a Content-Type without a boundary."""
+        self._chunks = chunks
+        self._delimiter = b"\r\n--" + _boundary(content_type)
         self._buffer = bytearray(b"\r\n")  # so that the first delimiter is like the others
-        self._more = True
 
     async def parts(self) -> AsyncGenerator[FormPart]:
-        """Yield the parts; raise the problem of a form that is not complete."""
+        """Yield the parts; raises InvalidFormError, and what `chunks` raises."""
         await self._skip()
         while True:
             line = await self._until(b"\r\n", MAX_HEADER_BYTES, at_end=True)
@@ -70,20 +72,17 @@ class FormReader:
             if at_end and self._buffer.startswith(b"--"):
                 return bytes(self._buffer)
             if len(self._buffer) > limit:
-                raise _invalid("The header of a part is too long.")
+                raise InvalidFormError("The header of a part is too long.")
             await self._read_more()
         found = bytes(self._buffer[:at])
         del self._buffer[: at + len(mark)]
         return found
 
     async def _read_more(self) -> None:
-        if not self._more:
-            raise _invalid("The form is not complete.")
-        message = await self._receive()
-        if message["type"] == "http.disconnect":
-            raise _invalid("The connection was closed before the whole body was received.")
-        self._buffer += message.get("body", b"")
-        self._more = message.get("more_body", False)
+        async for chunk in self._chunks:
+            self._buffer += chunk
+            return
+        raise InvalidFormError("The form is not complete.")
 
 
 def _part(lines: bytes, blocks: AsyncGenerator[bytes]) -> FormPart:
@@ -93,32 +92,26 @@ def _part(lines: bytes, blocks: AsyncGenerator[bytes]) -> FormPart:
         header[key.strip()] = value.strip()
     name = header.get_param("name", header="content-disposition")
     if header.get_content_disposition() != "form-data" or not isinstance(name, str):
-        raise _invalid("A part has no name.")
+        raise InvalidFormError("A part has no name.")
     file = header.get_param("filename", header="content-disposition")
     given = isinstance(header.get("content-type"), str)
     return FormPart(name, header.get_content_type() if given else "", file if isinstance(file, str) else None, blocks)
 
 
 async def read_text(part: FormPart, room: int) -> bytes:
-    """Return the bytes of a part without a file, at most `room`."""
+    """Return the bytes of a part without a file, at most `room`; raises FormTooLargeError."""
     found = bytearray()
     async for block in part.blocks:
         found += block
         if len(found) > room:
-            raise HttpProblemError(
-                "payload-too-large", "The fields of the form are larger than 1 MiB.", headers={"Connection": "close"}
-            )
+            raise FormTooLargeError("The fields of the form are larger than 1 MiB.")
     return bytes(found)
 
 
-def _boundary(scope: Scope) -> bytes:
+def _boundary(content_type: str) -> bytes:
     header = Header()
-    header["Content-Type"] = "".join(header_values(scope, b"content-type")[:1])
+    header["Content-Type"] = content_type
     boundary = header.get_boundary("")
     if not boundary or len(boundary) > 70 or not boundary.isascii():
-        raise _invalid("The Content-Type has no boundary.")
+        raise InvalidFormError("The Content-Type has no boundary.")
     return boundary.encode()
-
-
-def _invalid(detail: str) -> HttpProblemError:
-    return HttpProblemError("invalid-request", detail, headers={"Connection": "close"})
