@@ -11,6 +11,7 @@ from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.refusals import refuse
 
 JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"  # RFC 7396
 MAX_DEPTH = 64
 
 

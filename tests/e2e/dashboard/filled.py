@@ -251,7 +251,7 @@ def _keep(site: Site) -> Iterator[str]:
     yield from ("heartbeats", "heartbeats/new", "heartbeats/sensor", "heartbeats/sensor/edit")
     call("POST", "doors", {"name": "alerts", "profile": "oncall"})
     site.served.do(lambda app: call_door(app, "alerts", {"title": texts.one(), "text": texts.much(900)}))
-    yield from ("doors", "doors/new", "doors/alerts", "doors/alerts/rule")
+    yield from ("doors", "doors/new", "doors/alerts", "doors/alerts/edit", "doors/alerts/rule")
     yield from ("memory", "memory/key-0", "skills", "skills/hello", "skills/broken")
     yield from ("skills/reader", "audit", "vault", "watchers", "watchers/inbox", "browser", "settings")
 

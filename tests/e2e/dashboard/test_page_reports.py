@@ -82,6 +82,34 @@ def test_a_door_is_added_by_keyboard_and_its_address_is_shown_once(visit: Visit,
     assert address not in page.content()
 
 
+@pytest.mark.parametrize(("theme", "size"), LOOKS)
+def test_a_door_is_changed_and_its_secret_is_taken_away(
+    visit: Visit, dashboard: ServedDashboard, theme: str, size: tuple[int, int]
+):
+    add_door(dashboard, f"edited-{theme}", secret_name="HOOK", sources=["10.0.0.0/8"])
+    visitor = visit(size, theme)
+    visitor.expected = ("422",)
+    page = visitor.open(f"#/doors/edited-{theme}")
+    expect(page.locator(".facts")).to_contain_text("HOOK")
+    page.get_by_role("link", name="Edit", exact=True).click()
+    expect(page.get_by_label("Senders", exact=True)).to_have_value("10.0.0.0/8")
+    page.get_by_label("Messages to").fill("nobody")
+    page.get_by_role("button", name="Save").press("Enter")
+    expect(page.locator("#field-profile-problem")).to_be_visible()
+    assert visitor.violations() == []
+    assert visitor.overflow() <= 0
+    page.get_by_label("Messages to").fill("oncall")
+    page.get_by_label("Severity").select_option("warning")
+    page.get_by_label("Senders", exact=True).fill("")
+    page.get_by_label("Senders need no secret").check()
+    page.get_by_role("button", name="Save").press("Enter")
+
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"edited-{theme}")
+    expect(page.locator(".facts")).to_contain_text("any address")
+    expect(page.locator(".facts")).to_contain_text("Warning")
+    expect(page.locator(".facts")).to_contain_text("none, the address suffices")
+
+
 def test_requests_appear_as_they_arrive_with_their_payload_and_their_message(visit: Visit, dashboard: ServedDashboard):
     add_door(dashboard, "nas")
     page = visit().open("#/doors")

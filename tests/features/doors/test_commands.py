@@ -38,3 +38,20 @@ def test_masking_would_hide_some_addresses():
     """The reason why `add` does not mask: the shapes of other products' secrets are those of our addresses."""
     address = "https://tocsin.example.org/api/webhooks/1234567890/abcdefghijklmnopqrstuvwxyz"
     assert MASK in Redactor()(json.dumps(address))
+
+
+def test_fields_of_a_door_are_changed_without_a_new_address(cli: Cli):
+    cli.write_profiles("oncall:\n- {channel: telegram, target: '1'}\n")
+    env = {"TELEGRAM_BOT_TOKEN": "1:a"}
+    cli("doors", "add", "alerts", "--profile", "oncall", "--from", "10.0.0.0/8", env=env)
+    options = ("--severity", "warning", "--from", "", "--secret-vault", "HOOK")
+    changed = cli("doors", "edit", "alerts", *options, "--json", env=env)
+    secret = cli("doors", "edit", "alerts", "--secret", "-", env=env, stdin=b"from standard input")
+    none = cli("doors", "edit", "alerts", "--no-secret", "--json", env=env)
+
+    told = changed.json()
+    assert (told["severity"], told["sources"], told["secret_name"]) == ("warning", [], "HOOK")
+    assert (secret.code, secret.out) == (0, "changed alerts\n")
+    assert none.json()["has_secret"] is False
+    assert cli("doors", "edit", "alerts", env=env).code == 2
+    assert cli("doors", "edit", "nobody", "--rate", "5", env=env).code == 1

@@ -1,6 +1,7 @@
 """The operations on doors."""
 
-from tests.features.doors.conftest import FrontBench
+import pytest
+from tests.features.doors.conftest import TEST, FrontBench
 
 from tocsin.testing.dashboard import open_dashboard
 
@@ -87,3 +88,68 @@ async def test_a_test_message_is_sent(front: FrontBench):
         sent = await client.post("/api/doors/alerts/test")
 
     assert [each.id for each in await front.deliveries()] == sent.json()["deliveries"]
+
+
+async def test_a_door_is_changed_and_keeps_its_address(front: FrontBench):
+    address = await front.add(secret="s3cret-s3cret")
+    async with open_dashboard(front.bench.app) as client:
+        before = await client.get("/api/doors/alerts")
+        front.clock.advance(1)
+        tag = {"if-match": before.headers["etag"]}
+        body = {"severity": "warning", "sources": ["10.0.0.0/8"], "rate": 5, "secret": None}
+        changed = await client.call("PATCH", "/api/doors/alerts", body, headers=tag)
+        front.clock.advance(1)
+        stale = await client.call("PATCH", "/api/doors/alerts", {"rate": 6}, headers=tag)
+        usual = await client.call("PATCH", "/api/doors/alerts", {"sources": None, "rate": None})
+        same = await client.call("PATCH", "/api/doors/alerts", {})
+
+    assert (changed.status, stale.status, usual.status, same.status) == (200, 412, 200, 200)
+    told = changed.json()
+    assert [told[name] for name in ("severity", "sources", "rate", "has_secret")] == [
+        "warning",
+        ["10.0.0.0/8"],
+        5,
+        False,
+    ]
+    assert (usual.json()["sources"], usual.json()["rate"], usual.json()["severity"]) == ([], 600, "warning")
+    assert (await front.post(f"/in/{address.token}", b"It works")).status == 200
+    assert [sent.content["type"] for sent in await front.work()] == ["warning"]
+    [first, second] = front.bench.audit("door.edit")
+    assert first.metadata["fields"] == ["sources", "severity", "rate", "secret"]
+    assert second.metadata["fields"] == ["sources", "rate"]
+    assert "s3cret" not in str(first)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"name": "other"},
+        {"protocol": "ntfy"},
+        {"profile": "nobody"},
+        {"profile": None},
+        {"preset": "smoke"},
+        {"rate": 0},
+        {"sources": ["nowhere"]},
+        {"secret": "s", "secret_name": "S"},
+        {"colour": "red"},
+    ],
+)
+async def test_a_change_that_a_door_cannot_have_is_refused(front: FrontBench, body: dict):
+    await front.add()
+    async with open_dashboard(front.bench.app) as client:
+        assert (await client.call("PATCH", "/api/doors/alerts", body)).status in {409, 422}
+
+    assert front.bench.audit("door.edit") == []
+
+
+async def test_a_secret_of_a_door_and_one_of_the_vault_replace_each_other(front: FrontBench):
+    await front.add(secret="s3cret-s3cret")
+
+    named = await front.doors.edit("alerts", {"secret_name": "HOOK"}, TEST)
+    stored = await front.doors.edit("alerts", {}, TEST, "another")
+    kept = await front.doors.edit("alerts", {"rate": 5}, TEST)
+    none = await front.doors.edit("alerts", {}, TEST, "")
+
+    assert (named.definition.secret_name, named.secret) == ("HOOK", "")
+    assert (stored.definition.secret_name, stored.secret, kept.secret) == ("", "another", "another")
+    assert not none.has_secret

@@ -9,6 +9,13 @@ from tocsin.terminal.command_table import OPERATION
 _DOOR = AuditField("door", "name of the door")
 
 DOOR_CREATE = AuditAction("door.create", "A door was added.", (_DOOR,))
+DOOR_EDIT = AuditAction(
+    "door.edit",
+    "A door was changed.",
+    (_DOOR, AuditField("fields", "names of the changed fields")),
+    (),
+    "Secrets are not recorded.",
+)
 DOOR_ROTATE = AuditAction(
     "door.rotate", "The address of a door was replaced.", (_DOOR,), (), "The address is not recorded."
 )
@@ -30,7 +37,7 @@ FEATURE = Feature(
     variables=VARIABLES,
     files=(DOORS_FILE,),
     tables={"doors": MIGRATIONS},
-    audit_actions=(DOOR_CREATE, DOOR_ROTATE, DOOR_RULE, DOOR_TEST, DOOR_DELETE),
+    audit_actions=(DOOR_CREATE, DOOR_EDIT, DOOR_ROTATE, DOOR_RULE, DOOR_TEST, DOOR_DELETE),
     audit_sources=(DOORS,),
     commands=(
         FeatureCommand("doors", "receive what other tools send: add an address, list, remove"),

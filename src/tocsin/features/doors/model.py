@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from ipaddress import ip_network
 from typing import Annotated, Any, ClassVar
@@ -29,6 +29,12 @@ class DoorNameTakenError(TocsinError):
     """Another door has the name."""
 
     code: ClassVar[str] = "name-taken"
+
+
+class DoorChangedError(TocsinError):
+    """Another change of the door was faster."""
+
+    code: ClassVar[str] = "conflict"
 
 
 class InvalidDoorError(InvalidRecordError):
@@ -103,6 +109,7 @@ class DoorDefinition:
 
 
 DEFINITION = record_type(DoorDefinition, "DoorDefinition")
+FIELDS = tuple(each.name for each in fields(DoorDefinition))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

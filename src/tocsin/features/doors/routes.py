@@ -7,7 +7,7 @@ from fastapi import Path, Query, Request, Response
 from pydantic import WithJsonSchema
 
 from tocsin.core.reading.fields import BooleanType, IntegerType, TextType
-from tocsin.core.reading.json_schema import record_schema, without_names
+from tocsin.core.reading.json_schema import patch_schema, record_schema, without_names
 from tocsin.core.reading.records import Written
 from tocsin.features.doors.model import (
     DEFINITION,
@@ -33,6 +33,7 @@ from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
+from tocsin.rest.reading import JSON, MERGE_PATCH
 from tocsin.rest.refusals import pointing_out
 
 _MAX_SECRET = 4_096
@@ -47,7 +48,15 @@ def _body_schema() -> dict[str, Any]:
     return {**schema, "properties": {"name": name, "secret": secret, **schema["properties"]}, "required": ["name"]}
 
 
+def _changes_schema() -> dict[str, Any]:
+    schema = patch_schema(without_names(DEFINITION))
+    fields = {name: field for name, field in schema["properties"].items() if name != "protocol"}
+    secret = {"type": ["string", "null"], "maxLength": _MAX_SECRET, "description": "Secret of its senders"}
+    return {**schema, "properties": {"secret": secret, **fields}}
+
+
 # Read by the rules that the command line has, too.
+DoorPatch = Annotated[dict[str, Any], WithJsonSchema(_changes_schema())]
 DoorBody = Annotated[dict[str, Any], WithJsonSchema(_body_schema())]
 DoorId = Annotated[str, Path(alias="id", description="ID or name of the door.")]
 
@@ -141,6 +150,30 @@ class DoorRoutes:
         """Get a door by ID or name, without its address."""
         found = await self._doors.get(door_id)
         return tag(response, as_record(found), _version(found))
+
+    @operation(
+        "PATCH",
+        "/api/doors/{id}",
+        scope="admin",
+        extension=True,
+        problems=("not-found", "conflict", "precondition-failed", "validation-failed"),
+        answer=DoorRecord,
+        media=(JSON, MERGE_PATCH),
+    )
+    async def change_door(
+        self, request: Request, door_id: DoorId, body: DoorPatch, response: Response, caller: CallerOf
+    ) -> Any:
+        """Change fields with a JSON Merge Patch, where null selects the default, or removes the secret.
+
+        The address stays. `If-Match` is supported.
+        """
+        before = await self._doors.get(door_id)
+        check_unchanged(request, _version(before))
+        changes = dict(body)
+        secret = str(changes.pop("secret") or "")[:_MAX_SECRET] if "secret" in changes else None
+        with pointing_out(body):
+            after = await self._doors.edit(before.id, changes, DoorActor(caller.source, caller.actor), secret)
+        return tag(response, as_record(after), _version(after))
 
     @operation(
         "DELETE",

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from tocsin.features.doors.model import (
+    FIELDS,
     Door,
     DoorDefinition,
     DoorRequest,
@@ -18,7 +19,6 @@ from tocsin.features.doors.model import (
     UnknownDoorError,
 )
 
-_FIELDS = tuple(each.name for each in fields(DoorDefinition))
 _COLUMNS = frozenset({"state", "payload", "facts"})
 _FACTS = ("method", "route", "path", "query", "headers", "files")
 
@@ -76,7 +76,7 @@ def insert(connection: sqlite3.Connection, door: Door, token_hash: bytes) -> Non
 
 def stored(definition: DoorDefinition) -> str:
     """Return a definition as it is stored."""
-    return json.dumps({name: getattr(definition, name) for name in _FIELDS})
+    return json.dumps({name: getattr(definition, name) for name in FIELDS})
 
 
 @lru_cache(maxsize=1_000)  # each request reads one

@@ -1,6 +1,7 @@
 """Doors as people see and change them."""
 
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tocsin.core.audit.actions import AuditAction
@@ -12,10 +13,11 @@ from tocsin.core.reading.fields import Field, RecordType, TextType
 from tocsin.core.reading.json_value import JsonIssue, JsonIssues, JsonValue, to_members
 from tocsin.core.reading.value import WRONG_VALUE, suggestion
 from tocsin.features.context import FeatureContext
-from tocsin.features.doors.feature import DOOR_CREATE, DOOR_DELETE, DOOR_ROTATE
+from tocsin.features.doors.feature import DOOR_CREATE, DOOR_DELETE, DOOR_EDIT, DOOR_ROTATE
 from tocsin.features.doors.model import (
     DEFAULT_PROTOCOL,
     DEFINITION,
+    FIELDS,
     NAME_PATTERN,
     NAME_RULE,
     Door,
@@ -72,16 +74,40 @@ class Doors:
         `secret` proves its senders, beyond the address. Raises InvalidDoorError and DoorNameTakenError.
         """
         definition = self._definition(name, fields)
-        if secret and definition.secret_name:
-            raise InvalidDoorError("give either a secret, or its name in the vault")
-        if (secret or definition.secret_name) and not PROTOCOLS[definition.protocol].routes:
-            raise InvalidDoorError(f"senders of {definition.protocol} prove themselves with the token alone")
+        _check_secret(definition, secret)
         now = self.now()
         door = Door(id=new_id(), name=name, definition=definition, secret=secret, created_at=now, updated_at=now)
         token = PROTOCOLS[definition.protocol].mint()
         await self.store.insert(door, token)
         self.record(DOOR_CREATE, door, actor)
         return self._address(door, token)
+
+    async def edit(
+        self, name_or_id: str, changes: Mapping[str, Any], actor: DoorActor, secret: str | None = None
+    ) -> Door:
+        """Change fields of a door, where `None` selects the default; its address stays.
+
+        An empty `secret` removes the secret, also one of the vault; `None` keeps it. Raises UnknownDoorError,
+        InvalidDoorError and DoorChangedError.
+        """
+        before = await self.get(name_or_id)
+        fixed = {"name": before.name, "protocol": before.definition.protocol}
+        if any(changes.get(field, value) != value for field, value in fixed.items()):
+            raise InvalidDoorError("the name and the protocol of a door cannot be changed", hint="add another door")
+        given = {**_as_given(before.definition), **changes}
+        if secret is not None and "secret_name" not in changes:
+            given["secret_name"] = None
+        given = {field: value for field, value in given.items() if value is not None or field not in FIELDS}
+        definition = self._definition(before.name, given)
+        kept = before.secret if secret is None and not definition.secret_name else secret or ""
+        _check_secret(definition, kept)
+        fields = [name for name in FIELDS if getattr(definition, name) != getattr(before.definition, name)]
+        fields += ["secret"] if kept != before.secret else []
+        if not fields:
+            return before
+        after = await self.store.redefine(before, definition, kept, self.now())
+        self.record(DOOR_EDIT, after, actor, {"fields": fields})
+        return after
 
     async def rotate(self, name_or_id: str, actor: DoorActor) -> DoorAddress:
         """Replace the address of a door: the former one is refused from now on."""
@@ -180,9 +206,24 @@ class Doors:
         elif not any(placed.rule.profile for placed in self.rules.of(name, definition.preset)):
             raise InvalidDoorError("a door needs a profile, unless a rule names one")
 
-    def record(self, action: AuditAction, door: Door, actor: DoorActor) -> None:
+    def record(
+        self, action: AuditAction, door: Door, actor: DoorActor, facts: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
         """Write the audit entry of a change."""
-        self.context.audit.record(action, door.name, source=actor.source, metadata={"door": door.name})
+        self.context.audit.record(action, door.name, source=actor.source, metadata={"door": door.name, **facts})
+
+
+def _as_given(definition: DoorDefinition) -> dict[str, Any]:
+    """Return a definition as the fields of a request, for a change of some of them."""
+    own = {"severity": str(definition.severity), "sources": list(definition.sources)}
+    return {**{name: getattr(definition, name) or None for name in FIELDS}, **own}
+
+
+def _check_secret(definition: DoorDefinition, secret: str) -> None:
+    if secret and definition.secret_name:
+        raise InvalidDoorError("give either a secret, or its name in the vault")
+    if (secret or definition.secret_name) and not PROTOCOLS[definition.protocol].routes:
+        raise InvalidDoorError(f"senders of {definition.protocol} prove themselves with the token alone")
 
 
 def _known(kind: str, name: str, known: Collection[str]) -> None:

@@ -8,7 +8,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from tocsin.core.storage.database import Database
 from tocsin.features.doors import rows
-from tocsin.features.doors.model import Door, DoorNameTakenError, DoorRequest, DoorRequestRecord
+from tocsin.features.doors.model import (
+    Door,
+    DoorChangedError,
+    DoorDefinition,
+    DoorNameTakenError,
+    DoorRequest,
+    DoorRequestRecord,
+)
 from tocsin.features.doors.rows import RequestOutcome, StoredRequest
 
 T = TypeVar("T")
@@ -87,6 +94,18 @@ class DoorStore:
             before = rows.find(connection, name_or_id)
             connection.execute(f"UPDATE doors SET {sql} WHERE id = ?", [*values, before.id])  # noqa: S608  # our own SQL
             return rows.door_of(connection.execute("SELECT * FROM doors WHERE id = ?", [before.id]).fetchone())
+
+        return await self._database.write(work)
+
+    async def redefine(self, before: Door, definition: DoorDefinition, secret: str, now: float) -> Door:
+        """Change the definition and the secret of a door; raises UnknownDoorError and DoorChangedError."""
+
+        def work(connection: sqlite3.Connection) -> Door:
+            if rows.find(connection, before.id).updated_at != before.updated_at:
+                raise DoorChangedError(f"door {before.name} was changed meanwhile", hint="read it again")
+            sql = "UPDATE doors SET definition = ?, secret = ?, updated_at = ? WHERE id = ?"
+            connection.execute(sql, [rows.stored(definition), secret, now, before.id])
+            return rows.find(connection, before.id)
 
         return await self._database.write(work)
 

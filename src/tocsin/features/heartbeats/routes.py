@@ -24,10 +24,9 @@ from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.reading import JSON
+from tocsin.rest.reading import JSON, MERGE_PATCH
 from tocsin.rest.refusals import pointing_out
 
-MERGE_PATCH = "application/merge-patch+json"  # RFC 7396
 _NAME = {"type": "string", "pattern": f"^{NAME_PATTERN}$", "description": "Name, which is part of an address"}
 
 

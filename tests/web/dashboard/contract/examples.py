@@ -138,6 +138,7 @@ EXAMPLES: dict[str, Example] = {
     "POST /api/doors": Example(body={"name": "alerts", "profile": "oncall"}, status=201, new="name"),
     "GET /api/doors/kinds": Example(),
     "GET /api/doors/{id}": Example("door"),
+    "PATCH /api/doors/{id}": Example("door", {"severity": "warning"}),
     "DELETE /api/doors/{id}": Example("door", status=204),
     "POST /api/doors/{id}/rotate": Example("door"),
     "GET /api/doors/{id}/requests": Example("called door"),

@@ -34,11 +34,10 @@ from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
-from tocsin.rest.reading import JSON
+from tocsin.rest.reading import JSON, MERGE_PATCH
 from tocsin.rest.refusals import pointing_out
 from tocsin.runs.model import Run, RunStatus
 
-MERGE_PATCH = "application/merge-patch+json"  # RFC 7396
 _LAST = 99_999_999_999.0  # after every time
 _PREVIEW: dict[int | str, dict[str, Any]] = {
     200: {"model": JobPreview, "description": "With `dry_run=true`: the effect; no job is stored."}

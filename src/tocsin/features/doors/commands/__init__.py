@@ -19,6 +19,7 @@ def configure_doors(parser: argparse.ArgumentParser) -> None:
             "list": "list the doors",
             "show": "show one door; its address is not shown again",
             "add": "add a door and print its address, with what to paste where",
+            "edit": "change fields of a door; its address stays",
             "rotate": "replace the address of a door; the former one is refused at once",
             "test": "send a test message, or show what a request would become",
             "rule": "make a rule from a request",

@@ -1,4 +1,4 @@
-"""doors add, remove."""
+"""doors add, edit, rotate, remove."""
 
 import argparse
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from tocsin.core.config.security import is_loopback
 from tocsin.core.records.as_json import to_json
-from tocsin.features.doors.model import DoorAddress, DoorSeverity
+from tocsin.features.doors.model import DoorAddress, DoorRecord, DoorSeverity, as_record
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
 from tocsin.features.doors.rules.file import preset_names
 from tocsin.features.doors.service import DoorActor, Doors
@@ -28,10 +28,28 @@ def configure_changes(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         "  tocsin doors add alerts --profile oncall\n"
         "  tocsin doors add code --profile team --secret - < secret.txt"
     )
-    add = commands["add"].add_argument
-    add("name", help="new name: lower-case letters, digits, _ and -")
+    commands["add"].add_argument("name", help="new name: lower-case letters, digits, _ and -")
+    commands["add"].add_argument(
+        "--protocol", choices=sorted(PROTOCOLS), help="how its senders speak (default: webhook)"
+    )
+    _add_fields(commands["add"])
+    commands["add"].set_defaults(run=_add)
+    commands["edit"].epilog = "example: tocsin doors edit alerts --severity warning --from ''"
+    _add_fields(commands["edit"])
+    commands["edit"].add_argument("--no-secret", action="store_true", help="senders need no secret any more")
+    commands["edit"].set_defaults(run=_edit)
+    commands["rotate"].epilog = "example: tocsin doors rotate alerts"
+    commands["rotate"].set_defaults(run=_rotate)
+    commands["remove"].epilog = "example: tocsin doors remove alerts --yes"
+    commands["remove"].add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
+    commands["remove"].set_defaults(run=_remove)
+    for name in ("edit", "rotate", "remove"):
+        commands[name].add_argument("door", help="name or ID; `tocsin doors list` shows them")
+
+
+def _add_fields(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
     add("--profile", metavar="PROFILE", help="profile to which its messages go, unless a rule names another one")
-    add("--protocol", choices=sorted(PROTOCOLS), help="how its senders speak (default: webhook)")
     add("--preset", metavar="PRODUCT", help=f"rules for a product: {', '.join(preset_names())}")
     add(
         "--secret",
@@ -44,36 +62,56 @@ def configure_changes(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     add("--from", dest="sources", metavar="ADDRESS,…", help="addresses and networks that may send (default: any)")
     add("--severity", choices=list(map(str, DoorSeverity)), help="of messages that name none (default: info)")
     add("--rate", type=whole_number(1, 1_000_000), metavar="N", help="requests per minute (default: 600)")
-    commands["add"].set_defaults(run=_add)
-    commands["rotate"].epilog = "example: tocsin doors rotate alerts"
-    commands["rotate"].add_argument("door", help="name or ID; `tocsin doors list` shows them")
-    commands["rotate"].set_defaults(run=_rotate)
-    commands["remove"].epilog = "example: tocsin doors remove alerts --yes"
-    commands["remove"].add_argument("door", help="name or ID; `tocsin doors list` shows them")
-    commands["remove"].add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
-    commands["remove"].set_defaults(run=_remove)
 
 
-def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    if arguments.secret not in {None, "", "-"}:
-        arguments.parser.error("a secret on the command line can be read by others: use --secret alone, or --secret -")
-    fields: dict[str, Any] = {
-        "protocol": arguments.protocol,
+def _fields(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields that were given as options; an empty text means the default."""
+    given = {
         "preset": arguments.preset,
         "profile": None if arguments.profile is None else readable(arguments.profile),
         "severity": arguments.severity,
         "rate": arguments.rate,
         "secret_name": arguments.secret_vault,
-        "sources": None if arguments.sources is None else [each.strip() for each in arguments.sources.split(",")],
+        "sources": None
+        if arguments.sources is None
+        else [each.strip() for each in arguments.sources.split(",") if each],
     }
-    given = {name: value for name, value in fields.items() if value is not None}
-    secret = "" if arguments.secret is None else secret_input("Secret", _MAX_SECRET_BYTES)
-    if arguments.secret is not None and not secret:
-        arguments.parser.error("the secret is empty")
+    return {name: value if value != "" else None for name, value in given.items() if value is not None}
 
+
+def _secret(arguments: argparse.Namespace) -> str:
+    """Return the secret that the option asks for; empty without it."""
+    if arguments.secret is None:
+        return ""
+    if arguments.secret not in {"", "-"}:
+        arguments.parser.error("a secret on the command line can be read by others: use --secret alone, or --secret -")
+    if not (secret := secret_input("Secret", _MAX_SECRET_BYTES)):
+        arguments.parser.error("the secret is empty")
+    return secret
+
+
+def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    given = {name: value for name, value in _fields(arguments).items() if value is not None}
+    if arguments.protocol:
+        given["protocol"] = arguments.protocol
+    secret = _secret(arguments)
     address = program.run(lambda doors: doors.add(readable(arguments.name), given, CALLER, secret), writes=True)
     out.effect_done("the door was added")
     return show_address(out, address)
+
+
+def _edit(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    changes = _fields(arguments)
+    secret = "" if arguments.no_secret else _secret(arguments) or None
+    if not changes and secret is None:
+        arguments.parser.error("no changes requested: give at least one option")
+
+    async def work(doors: Doors) -> DoorRecord:
+        return as_record(await doors.edit(readable(arguments.door), changes, CALLER, secret))
+
+    record = program.run(work, writes=True)
+    out.effect_done("the door was changed")
+    return out.answer(record, f"changed {record.name}")
 
 
 def _rotate(arguments: argparse.Namespace, out: Console, program: Program) -> int:

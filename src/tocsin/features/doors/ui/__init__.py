@@ -33,7 +33,7 @@ PAGE = PageSpec(
     group=MenuGroup.TALK,
     place=250,
     key="f",
-    details={"/new": "add", "/:id": "door", "/:id/rule": "rule"},
+    details={"/new": "edit", "/:id": "door", "/:id/edit": "edit", "/:id/rule": "rule"},
     subsystem="doors",
     lists=(SearchList(path="/api/doors", label="Doors", key="name"),),
     tour=Tour(

@@ -51,7 +51,7 @@ function One({ data: { door, requests } }) {
     toast.ok(DOORS.removed(door.name));
     go("#/doors");
   };
-  const actions = html`${door.profile && html`<${ActionButton} run=${test} icon="msg">${DOORS.test}<//>`}
+  const actions = html`<a class="button" href=${`${link("doors", door.name)}/edit`}>${DOORS.edit}</a> ${door.profile && html`<${ActionButton} run=${test} icon="msg">${DOORS.test}<//>`}
     <${ActionButton} run=${rotate} icon="link">${DOORS.rotate}<//> <${ActionButton} run=${remove}>${DOORS.remove}<//>`;
   return html`<${PageHead} title=${door.name} back=${{ href: "#/doors", label: DOORS.back }} actions=${actions} />
     ${tested && html`<${TestOutcome} tested=${tested} />`}
@@ -63,7 +63,7 @@ function One({ data: { door, requests } }) {
       ${fact(DOORS.severity, html`<${Severity} name=${door.severity} />`)}
       ${fact(DOORS.sources, door.sources.join(", ") || DOORS.anySource)}
       ${fact(DOORS.rate, DOORS.perMinute(number(door.rate)))}
-      ${fact(DOORS.secret, door.has_secret ? DOORS.secrets.yes : DOORS.secrets.no)}
+      ${fact(DOORS.secret, door.secret_name ?? (door.has_secret ? DOORS.secrets.yes : DOORS.secrets.no))}
       ${fact(DOORS.requests, number(door.requests))}
       ${fact(DOORS.last, html`<${Time} at=${door.last_at} />`)}
       ${fact(DOORS.created, html`<${Time} at=${door.created_at} />`)}

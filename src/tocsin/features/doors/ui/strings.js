@@ -28,6 +28,7 @@ export const DOORS = {
   /** @param {string} profile */
   tested: (profile) => `A test message for ${profile} is queued:`,
   delivery: "delivery",
+  edit: "Edit",
   rotate: "New address",
   /** @param {string} name */
   rotateTitle: (name) => `Replace the address of ${name}?`,
@@ -73,9 +74,14 @@ export const SET_UP = {
   watch: (name) => `Show the requests of ${name}`,
 };
 
-// What the form of a new door says.
-export const ADD_DOOR = {
+// What the form of a door says.
+export const EDIT_DOOR = {
   title: "New door",
+  /** @param {string} name */
+  editTitle: (name) => `Edit ${name}`,
+  save: "Save",
+  /** @param {string} name */
+  stored: (name) => `${name} was changed.`,
   create: "Create",
   nameHint: "Small letters, digits, - and _.",
   protocolHint: "How its senders speak.",
@@ -86,6 +92,10 @@ export const ADD_DOOR = {
   rateHint: "Requests per minute; beyond it, senders get 503.",
   sourcesHint: "Addresses and networks that may send, separated by commas; empty: any.",
   secretHint: "Senders must prove it, too, by a signature or a header; empty: the address suffices.",
+  keptHint: "Empty: the present one remains.",
+  vault: "Vault entry",
+  vaultHint: "Of a secret that senders must prove, instead of one that is stored here.",
+  open: "Senders need no secret any more",
 };
 
 // What the page of a new rule says.

@@ -205,6 +205,15 @@ export interface ChangeCronJobBody {
   auto_disable_after?: unknown;
   tags?: unknown;
 }
+export interface ChangeDoorBody {
+  secret?: unknown;
+  preset?: unknown;
+  profile?: unknown;
+  sources?: unknown;
+  severity?: "ok" | "info" | "warning" | "critical" | null;
+  rate?: unknown;
+  secret_name?: unknown;
+}
 export interface ChangeHeartbeatBody {
   name?: string;
   period?: unknown;
