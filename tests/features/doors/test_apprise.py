@@ -1,9 +1,10 @@
 """Doors that speak as the API server of Apprise."""
 
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from tests.features.doors.conftest import FrontBench, names_of
+from tests.features.doors.conftest import FrontBench, names_of, open_front
 
 from tocsin.features.doors.model import DoorAddress
 from tocsin.features.doors.receiving.html import html_to_markdown
@@ -154,3 +155,55 @@ async def test_the_answer_is_text_for_senders_that_do_not_want_json(front: Front
 
     assert (answer.status, answer.header("content-type")) == (200, "text/plain; charset=utf-8")
     assert b"INFO" in answer.body
+
+
+TAGGED = """
+oncall:
+- {channel: echo, target: ops, tags: [ops, night]}
+- {channel: echo, target: dev, tags: [dev]}
+- {channel: echo, target: none}
+quiet:
+- {channel: echo, target: quiet}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tag", "targets"),
+    [
+        (None, ["ops", "dev", "none"]),
+        ("ops", ["ops"]),
+        ("ops, dev", ["ops", "dev"]),
+        ("ops|dev", ["ops", "dev"]),
+        ("ops night", ["ops"]),
+        ("ops+dev", []),
+        ("1:ops:3", ["ops"]),
+        (["ops", "dev"], ["ops", "dev"]),
+        ([["ops", "dev"], "dev"], ["dev"]),
+        ("all", ["ops", "dev", "none"]),
+        ("nobody", []),
+    ],
+)
+async def test_a_tag_chooses_the_targets_of_a_profile(tmp_path: Path, tag: object, targets: list[str]):
+    async with open_front(tmp_path, profiles=TAGGED) as front:
+        address = await front.add(protocol="apprise")
+        await front.post(f"/notify/{address.token}", {"body": "x", **({"tag": tag} if tag else {})})
+
+        assert [each.target for each in await front.work()] == targets
+        last = await front.last()
+        assert (last.state, len(front.bench.notices)) == (("sent", 0) if targets else ("failed", 1))
+        assert ("no target of the profile oncall has the tags" in (last.note or "")) == (not targets)
+
+
+async def test_a_tag_of_the_query_counts_and_one_of_the_body_comes_first(tmp_path: Path):
+    async with open_front(tmp_path, profiles=TAGGED) as front:
+        address = await front.add(protocol="apprise")
+        await front.post(f"/notify/{address.token}?tag=dev", {"body": "x"})
+        await front.post(f"/notify/{address.token}?tag=dev", {"body": "y", "tag": "ops"})
+
+        assert [(each.message, each.target) for each in await front.work()] == [("x", "dev"), ("y", "ops")]
+
+
+async def test_in_a_profile_without_tags_a_tag_is_only_a_label(front: FrontBench, address: DoorAddress):
+    await front.post(f"/notify/{address.token}", {"body": "x", "tag": "ops"})
+
+    assert [each.target for each in await front.work()] == ["alerts"]

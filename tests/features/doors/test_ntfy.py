@@ -181,16 +181,57 @@ async def test_a_switch_that_is_set_again_is_sent_once_and_later(front: FrontBen
     assert sent.not_before == pytest.approx(front.clock.now() - 60 + 300)
 
 
-async def test_clearing_and_deleting_are_accepted_and_send_nothing(front: FrontBench, address: DoorAddress):
+async def test_deleting_withdraws_the_message_of_a_sequence_also_while_it_waits(
+    front: FrontBench, address: DoorAddress
+):
     topic = topic_of(address)
-    answers = [
-        await front.client.request("DELETE", f"{topic}/backup"),
-        await front.client.request("PUT", f"{topic}/backup/clear"),
-        await front.client.get(f"{topic}/backup/read"),
-    ]
+    await front.post(f"{topic}/backup", b"running", ("Delay", "5m"))
+    [waiting] = await front.work()
+    deleted = await front.client.request("DELETE", f"{topic}/backup")
+    found = await front.work()
+    await front.post(f"{topic}/backup", b"anew")
+    anew = (await front.work())[-1]
 
-    assert [each.status for each in answers] == [200, 200, 200]
-    assert (await front.work(), "nothing was sent" in (await front.last()).note) == ([], True)
+    assert deleted.status == 200
+    assert [(each.operation, each.status) for each in found] == [("send", "cancelled"), ("withdraw", "queued")]
+    assert found[1].key == waiting.key != anew.key
+
+
+async def test_deleting_names_channels_that_cannot_withdraw(front: FrontBench):
+    topic = topic_of(await front.add("texts", protocol="ntfy", profile="plain"))
+    await front.post(f"{topic}/backup", b"running")
+    await front.work()
+    await front.client.get(f"{topic}/backup/delete")
+    await front.work()
+
+    assert "Texts cannot withdraw a message" in (await front.last("texts")).note
+
+
+async def test_clearing_edits_the_message_and_sends_no_other(front: FrontBench, address: DoorAddress):
+    topic = topic_of(address)
+    unknown = await front.client.request("PUT", f"{topic}/backup/clear")
+    nothing = await front.work()
+    await front.post(f"{topic}/backup", b"running", ("Title", "Backup"))
+    [first] = await front.work()
+    await front.client.request("PUT", f"{topic}/backup/clear")
+    cleared = (await front.work())[-1]
+
+    assert (unknown.status, nothing) == (200, [])
+    assert (cleared.key, cleared.content["title"], cleared.message) == (first.key, "Cleared: Backup", "running")
+    assert (cleared.content["unable"], cleared.content["if_gone"]) == ("skip", "drop")
+
+
+async def test_the_text_of_a_copy_action_is_shown_and_nothing_is_called(front: FrontBench, address: DoorAddress):
+    actions = [
+        {"action": "copy", "label": "Code", "value": "4711"},
+        {"action": "http", "label": "Close", "url": "http://169.254.169.254/"},
+        {"action": "broadcast", "label": "Photo"},
+    ]
+    await front.post("/", {"topic": "alerts", "message": "Code", "actions": actions}, bearer(address))
+    [sent] = await front.work()
+
+    assert (sent.message, "actions" in sent.content) == ("Code\nCode: 4711", False)
+    assert "not sent: Close (http), Photo (broadcast)" in (await front.last()).note
 
 
 async def test_a_named_template_is_a_preset_and_others_are_refused(front: FrontBench, address: DoorAddress):

@@ -178,7 +178,8 @@ class DoorMessage:
     not_before: float | None = None  # when it is sent, in Unix seconds
     preset: str = ""  # rules that the request names; those of `doors.yaml` come first
     drop: bool = False  # nothing is sent; `note` says why
-    takes_over: bool = False  # an `ok` without a text of its own: it has that of the problem
+    takes_over: str = ""  # of an `ok` without a text of its own: the word before the title of the problem
+    withdraw: bool = False  # the message of its key is withdrawn, and nothing is sent
     only_if_open: bool = False  # an `ok` is sent only if it ends an open problem
     only_changes: bool = False  # that, and a problem that is open already is not sent again
     expires_at: float | None = None  # when the problem counts as resolved without a further request

@@ -40,7 +40,8 @@ from tocsin.features.front_door import FrontResponse
 
 ROOT, TOPIC, SEQUENCE = "/", "/{topic}", "/{topic}/{sequence}"
 BY_QUERY = ("/{topic}/publish", "/{topic}/send", "/{topic}/trigger")
-AFTERWARDS = ("/{topic}/{sequence}/clear", "/{topic}/{sequence}/read", "/{topic}/{sequence}/delete")
+AS_READ = ("/{topic}/{sequence}/clear", "/{topic}/{sequence}/read")
+AFTERWARDS = (*AS_READ, "/{topic}/{sequence}/delete")
 MAX_JSON_BYTES = 128 * 1024
 MAX_TEXT_BYTES = 64 * 1024  # what is larger is a file
 KEPT_S = 12 * 3_600  # what the answer says; the original keeps messages for readers
@@ -137,8 +138,7 @@ class NtfyProtocol(DoorProtocol):
         """Read a message: JSON at the root, else text or a file with fields in headers and the query."""
         sequence = request.path.get("sequence", "")
         if request.route in AFTERWARDS or request.method == "DELETE":
-            note = "nothing was sent: it clears or deletes an earlier message"
-            return [DoorMessage(payload={"sequence_id": sequence}, title="cleared", drop=True, note=note)]
+            return [_change(sequence, is_read=request.route in AS_READ)]
         document = _document(request) if request.route in {ROOT, ""} else None
         fields = read_fields(request, document)
         sequence = sequence or str(fields.get("sequence_id", ""))
@@ -254,6 +254,22 @@ def _templated(request: DoorRequest, message: DoorMessage, template: str) -> Doo
 def _with_payload(message: DoorMessage, payload: Any, preset: str) -> DoorMessage:
     return DoorMessage(
         payload=payload, preset=preset, severity=message.severity, key=message.key, not_before=message.not_before
+    )
+
+
+def _change(sequence: str, *, is_read: bool) -> DoorMessage:
+    """Return what marks an earlier message as read, by an edit alone, or what withdraws it."""
+    payload = {"sequence_id": sequence}
+    if not is_read:
+        return DoorMessage(payload=payload, title="deleted", key=sequence, withdraw=True)
+    return DoorMessage(
+        payload=payload,
+        title="Cleared",
+        severity=DoorSeverity.OK,
+        key=sequence,
+        takes_over="Cleared",
+        only_if_open=True,
+        content={"unable": "skip", "if_gone": "drop"},
     )
 
 

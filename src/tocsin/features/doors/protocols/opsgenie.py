@@ -70,7 +70,7 @@ class OpsgenieProtocol(DoorProtocol):
                     severity=DoorSeverity.OK,
                     key=alias,
                     parse_mode=PLAIN,
-                    takes_over=True,
+                    takes_over="Resolved",
                     only_if_open=True,
                 )
             ]

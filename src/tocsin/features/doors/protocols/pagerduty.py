@@ -83,7 +83,7 @@ class PagerDutyProtocol(DoorProtocol):
                 link=link,
                 parse_mode=PLAIN,
                 content=link_buttons((label, url) for label, url in links if url != link),
-                takes_over=is_end and not summary,
+                takes_over="Resolved" if is_end and not summary else "",
                 only_if_open=is_end,
             )
         ]

@@ -11,7 +11,8 @@ from tocsin.features.doors.feature import DOORS
 from tocsin.features.doors.model import Door, DoorSeverity, RequestState
 from tocsin.features.doors.rules.rendering import RenderedMessage
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.messaging.outbound.profile_queue import ProfileMessage
+from tocsin.messaging.outbound.profile_queue import ProfileMessage, ProfileQueue
+from tocsin.messaging.outbound.results import NotifyResult
 
 log = logging.getLogger(__name__)
 
@@ -59,24 +60,45 @@ async def queue_message(
             tags=message.tags,
             optional_files=True,
         )
-        queued = await context.messenger.for_profiles(Caller.of(DOORS.name, door.name)).send(
-            message.profile, made, once
-        )
+        queued = await _queue_of(context, door).send(message.profile, made, once)
     except StoreUnavailableError:
         raise
     except TocsinError as error:
         await _complain(context, door, message, once, error.sentence())
         return QueueOutcome(RequestState.FAILED, (), (error.sentence(),))
+    found = _outcome(queued, RequestState.FAILED)
+    if found.state is RequestState.FAILED:
+        await _complain(context, door, message, once, queued.results[0].error)
+    return found
+
+
+async def queue_withdrawal(context: FeatureContext, door: Door, profile: str, key: str, once: str) -> QueueOutcome:
+    """Queue the withdrawal of the message of a key, once per `once`; raises StoreUnavailableError.
+
+    Channels that cannot withdraw are named in the notes.
+    """
+    try:
+        queued = await _queue_of(context, door).withdraw(profile, key, once)
+    except StoreUnavailableError:
+        raise
+    except TocsinError as error:
+        return QueueOutcome(RequestState.DROPPED, (), (error.sentence(),))
+    return _outcome(queued, RequestState.DROPPED)
+
+
+def _queue_of(context: FeatureContext, door: Door) -> ProfileQueue:
+    return context.messenger.for_profiles(Caller.of(DOORS.name, door.name))
+
+
+def _outcome(queued: NotifyResult, otherwise: RequestState) -> QueueOutcome:
+    """Return what became of a message; its state is `otherwise` if no target took it."""
     begin = "delivery="
     good = [each for each in queued.results if each.ok and each.message.startswith(begin)]
     notes = [
         f"{each.channel} {each.target}: {each.message or each.error}" for each in queued.results if each not in good
     ]
-    deliveries = tuple(each.message.removeprefix(begin) for each in good)
-    if queued.results and not queued.sent:
-        await _complain(context, door, message, once, queued.results[0].error)
-        return QueueOutcome(RequestState.FAILED, deliveries, tuple(notes))
-    return QueueOutcome(RequestState.SENT, deliveries, tuple(notes))
+    state = RequestState.SENT if queued.sent or not queued.results else otherwise
+    return QueueOutcome(state, tuple(each.message.removeprefix(begin) for each in good), tuple(notes))
 
 
 def _content(message: RenderedMessage, key: str, attach: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

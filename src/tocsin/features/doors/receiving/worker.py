@@ -15,7 +15,7 @@ from tocsin.core.text.strings import number_of, truncate
 from tocsin.features.doors.model import DoorRequest, DoorSeverity, RequestState
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
 from tocsin.features.doors.receiving.files import attachable, store_files
-from tocsin.features.doors.receiving.queueing import message_key, queue_message
+from tocsin.features.doors.receiving.queueing import message_key, queue_message, queue_withdrawal
 from tocsin.features.doors.rows import RequestOutcome, StoredRequest, facts_of
 from tocsin.features.doors.rules.rendering import RenderedMessage, render
 from tocsin.features.doors.service import Doors
@@ -144,28 +144,17 @@ class DoorWorker:
                 work.notes.append(message.note)
             if message.drop:
                 continue
-            door, at = work.stored.door, work.stored.request.at
-            key, resolution = "", ""
+            sending: _Sending | str = _Sending(work, message, "", "", f"door-{work.stored.id}-{n}")
             if message.key:
-                place = (door.id, message.key)
+                place = (work.stored.door.id, message.key)
                 before = problems.get(place, DoorProblem())
-                is_end = message.severity is DoorSeverity.OK
-                if not before.is_open and is_end and (message.only_if_open or message.only_changes):
-                    work.notes.append("it ends no problem that is open")
-                    continue
-                episode = before.episode + (not before.is_open)
-                if is_end and message.takes_over and before.message:
-                    title, text, profile, link = json.loads(before.message)
-                    message = replace(message, title=f"Resolved: {title}", text=text, profile=profile, link=link)  # noqa: PLW2901  # the rest is about it
-                kept = json.dumps([message.title, message.text, message.profile, message.link])
-                after = DoorProblem(episode, not is_end, at, message.expires_at, "" if is_end else kept)
-                problems[place] = changed[place] = after
-                if before.is_open and not is_end and message.only_changes:
-                    work.notes.append("the problem is open already")
-                    continue
-                key = message_key(door.id, message.key, episode)
-                resolution = "edit" if is_end and before.is_open else ""
-            sendings.append(_Sending(work, message, key, resolution, f"door-{work.stored.id}-{n}"))
+                after, sending = _of_problem(sending, before)
+                if after is not before:
+                    problems[place] = changed[place] = after
+            if isinstance(sending, str):
+                work.notes.append(sending)
+            else:
+                sendings.append(sending)
         return sendings
 
     async def _store_files(self, work: _OpenRequest) -> None:
@@ -178,9 +167,12 @@ class DoorWorker:
     async def _queue(self, sending: _Sending) -> None:
         work = sending.work
         context, door = self._context, work.stored.door
-        queued = await queue_message(
-            context, door, sending.message, sending.once, sending.key, sending.resolution, work.attach
-        )
+        if sending.message.withdraw:
+            queued = await queue_withdrawal(context, door, sending.message.profile, sending.key, sending.once)
+        else:
+            queued = await queue_message(
+                context, door, sending.message, sending.once, sending.key, sending.resolution, work.attach
+            )
         work.deliveries += queued.deliveries
         work.notes += queued.notes
         if work.state is not RequestState.FAILED:
@@ -225,6 +217,31 @@ class DoorWorker:
             deliveries=tuple(work.deliveries[:MAX_MESSAGES]),
             note=redact("; ".join(notes[:10])),
         )
+
+
+def _of_problem(sending: _Sending, before: DoorProblem) -> tuple[DoorProblem, _Sending | str]:
+    """Return the state of a problem after a message with its key, and what is sent, or why nothing is."""
+    message, door, at = sending.message, sending.work.stored.door, sending.work.stored.request.at
+    if message.withdraw:
+        if not before.episode:
+            return before, "no message has this key"
+        profile = json.loads(before.message)[2] if before.message else message.profile
+        key = message_key(door.id, message.key, before.episode)
+        return DoorProblem(before.episode, at=at), replace(sending, message=replace(message, profile=profile), key=key)
+    is_end = message.severity is DoorSeverity.OK
+    if not before.is_open and is_end and (message.only_if_open or message.only_changes):
+        return before, "it ends no problem that is open"
+    episode = before.episode + (not before.is_open)
+    if is_end and message.takes_over and before.message:
+        title, text, profile, link = json.loads(before.message)
+        title = f"{message.takes_over}: {title}" if title else message.takes_over
+        message = replace(message, title=title, text=text, profile=profile, link=link)
+    kept = json.dumps([message.title, message.text, message.profile, message.link])
+    after = DoorProblem(episode, not is_end, at, message.expires_at, "" if is_end else kept)
+    if before.is_open and not is_end and message.only_changes:
+        return after, "the problem is open already"
+    key, resolution = message_key(door.id, message.key, episode), "edit" if is_end and before.is_open else ""
+    return after, replace(sending, message=message, key=key, resolution=resolution)
 
 
 def _spelled(request: DoorRequest) -> str:

@@ -34,7 +34,8 @@ class RenderedMessage:
     tags: Sequence[frozenset[str]] = ()
     note: str = ""
     rule: str = ""  # where the rule is that made it; empty: the protocol, or the generic form
-    takes_over: bool = False
+    takes_over: str = ""
+    withdraw: bool = False
     only_if_open: bool = False
     only_changes: bool = False
     expires_at: float | None = None
@@ -144,6 +145,7 @@ def _finished(door: Door, message: DoorMessage, profile: str = "") -> RenderedMe
         note=message.note,
         drop=message.drop,
         takes_over=message.takes_over,
+        withdraw=message.withdraw,
         only_if_open=message.only_if_open,
         only_changes=message.only_changes,
         expires_at=message.expires_at,
