@@ -7,7 +7,7 @@ from tocsin.core.text.strings import number_of
 from tocsin.features.doors.mail.listener import bind_warning, load_tls, mail_tls
 from tocsin.features.doors.protocols.mail import MailProtocol
 from tocsin.features.doors.service import Doors
-from tocsin.features.doors.settings import LMTP_IN_SOCKET, SMTP_IN_PORT
+from tocsin.features.doors.settings import LMTP_IN_SOCKET, SMTP_IN_PORT, takes_mail
 from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.terminal.findings import Finding
 
@@ -29,7 +29,7 @@ async def check_mail(doors: Doors) -> AsyncIterator[Finding]:
     """Check whether mail can be received, and how it is encrypted."""
     settings = doors.context.settings
     names = [each.name for each in await doors.all() if each.definition.protocol == MailProtocol.name]
-    if not settings[SMTP_IN_PORT] and not settings[LMTP_IN_SOCKET]:
+    if not takes_mail(settings):
         if names:
             fix = f"set {SMTP_IN_PORT.name} or {LMTP_IN_SOCKET.name}"
             yield Finding("warning", "doors", f"mail to {', '.join(names[:5])} is not received", fix)

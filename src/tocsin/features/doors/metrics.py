@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tocsin.core.metrics import Metric, Sample
+from tocsin.core.metrics import Metric, MetricType, Sample, count_samples
 from tocsin.features.doors.service import Doors
 from tocsin.features.hooks import FeatureMetrics
 
@@ -18,6 +18,13 @@ LAST_REQUEST = Metric(
     ("door",),
 )
 WAITING = Metric("tocsin_door_requests_waiting", "Accepted requests of which no message was made yet.")
+REFUSED_MAIL = Metric(
+    "tocsin_door_mail_refused_total",
+    "Refused logins, recipients and mails, by reason: login, recipient, limit, size, store.",
+    ("reason",),
+    MetricType.COUNTER,
+    per_process=True,
+)
 
 
 async def read_metrics(doors: Doors) -> Iterable[Sample]:
@@ -29,7 +36,8 @@ async def read_metrics(doors: Doors) -> Iterable[Sample]:
         *(Sample(REQUESTS, each.requests, (each.name,)) for each in shown),
         *(Sample(LAST_REQUEST, each.last_at, (each.name,)) for each in shown if each.last_at is not None),
         Sample(WAITING, await doors.waiting()),
+        *count_samples(REFUSED_MAIL, doors.refused_mail),
     ]
 
 
-METRICS = FeatureMetrics[Doors]((DOORS, REQUESTS, LAST_REQUEST, WAITING), read_metrics)
+METRICS = FeatureMetrics[Doors]((DOORS, REQUESTS, LAST_REQUEST, WAITING, REFUSED_MAIL), read_metrics)

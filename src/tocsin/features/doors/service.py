@@ -1,5 +1,6 @@
 """Doors as people see and change them."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -50,6 +51,7 @@ class Doors:
         self.context = context
         self.store = DoorStore(context.database)
         self.rules = RulesFile(context.data_dir / FILE_NAME)
+        self.refused_mail = Counter[str]()  # by reason, in this process
         self.at_the_door: Any = None  # the `DoorsAtTheDoor` of this process
 
     def now(self) -> float:

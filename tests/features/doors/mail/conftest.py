@@ -89,7 +89,7 @@ async def open_mail(tmp_path: Path, env: Mapping[str, str] | None = None) -> Asy
             await running
 
 
-_LISTENING = {"SMTP_IN_PORT", "LMTP_IN_SOCKET"}
+_LISTENING = {"SMTP_IN_PORT", "SMTP_IN_TLS_PORT", "LMTP_IN_SOCKET"}
 
 
 @pytest.fixture

@@ -14,10 +14,13 @@ import pytest
 import trustme
 from tests.features.doors.conftest import open_front
 from tests.features.doors.mail.conftest import MAIL, MailBench, answer, open_mail
+from tests.ports import free_port
 from tests.waiting import eventually
 
-from tocsin.features.doors.mail.listener import MAX_PER_ADDRESS, MailListener
+from tocsin.core.errors import ConfigError
+from tocsin.features.doors.mail.listener import MAX_PER_ADDRESS, MailListener, mail_tls
 from tocsin.features.doors.mail.receiver import MailReceiver
+from tocsin.features.doors.metrics import METRICS, REFUSED_MAIL
 
 
 @pytest.fixture
@@ -80,6 +83,53 @@ async def test_a_renewed_certificate_is_used_without_a_restart(
             return False
 
     assert await eventually(is_renewed)
+
+
+async def test_clients_may_begin_with_tls(authority: trustme.CA, tmp_path: Path):
+    settings = {**certified(authority, tmp_path), "SMTP_IN_TLS_PORT": str(free_port())}
+    async with open_mail(tmp_path, settings) as mail:
+        token = await mail.add()
+
+        def work() -> tuple[int, dict[str, object]]:
+            port, context = int(settings["SMTP_IN_TLS_PORT"]), trusting(authority)
+            with smtplib.SMTP_SSL("127.0.0.1", port, timeout=60, context=context) as client:
+                client.ehlo()
+                again = client.docmd("STARTTLS")[0]
+                client.login("nas", token)
+                return again, client.sendmail("a@example.org", ["oncall@x"], MAIL)
+
+        assert await asyncio.to_thread(work) == (454, {})
+        assert [each.target for each in await mail.front.work()] == ["alerts"]
+
+
+async def test_a_port_for_tls_needs_a_certificate(tmp_path: Path):
+    async with open_front(tmp_path, {"SMTP_IN_TLS_PORT": str(free_port())}) as front:
+        with pytest.raises(ConfigError, match="SMTP_IN_TLS_PORT needs a certificate"):
+            mail_tls(front.bench.app.settings)
+        assert any("SMTP_IN_TLS_PORT" in str(each) for each in await front.bench.findings())
+
+
+async def test_refused_mail_is_counted_by_its_reason(tmp_path: Path):
+    async with open_mail(tmp_path, {"SMTP_IN_MAX_MB": "1"}) as mail:
+        token = await mail.add(rate=1)
+
+        def work(client: smtplib.SMTP) -> None:
+            client.ehlo()
+            with pytest.raises(smtplib.SMTPAuthenticationError):
+                client.login("nas", "wrong")
+            client.mail("a@example.org")
+            client.rcpt("nobody@x")
+            client.rcpt(f"oncall+{token}@x")
+            client.data(b"x" * (1024 * 1024 + 10))
+            client.mail("a@example.org")
+            client.rcpt(f"oncall+{token}@x")
+
+        await mail.talk(work)
+        found = await METRICS.read(mail.front.doors)
+
+    assert {each.labels: each.value for each in found if each.metric is REFUSED_MAIL} == {
+        ("login",): 2, ("recipient",): 1, ("size",): 1, ("limit",): 1
+    }  # fmt: skip
 
 
 async def test_what_is_sent_before_tls_begins_is_not_read(encrypted: MailBench, authority: trustme.CA):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tocsin.core.config.security import is_loopback, tls_files
 from tocsin.core.config.settings import Values
+from tocsin.core.config.variables import Variable
 from tocsin.core.errors import ConfigError
 from tocsin.core.service import DRAIN_S, ServiceLoop
 from tocsin.features.context import FeatureContext
@@ -21,6 +22,8 @@ from tocsin.features.doors.settings import (
     SMTP_IN_PORT,
     SMTP_IN_TLS_CERT,
     SMTP_IN_TLS_KEY,
+    SMTP_IN_TLS_PORT,
+    takes_mail,
 )
 
 if TYPE_CHECKING:
@@ -60,7 +63,7 @@ class MailListener:
 
     async def run(self) -> None:
         """Listen until `stop`; mail that is being received may still arrive."""
-        if not self._settings[SMTP_IN_PORT] and not self._settings[LMTP_IN_SOCKET]:
+        if not takes_mail(self._settings):
             return
         try:
             await self._loop.run()
@@ -82,30 +85,39 @@ class MailListener:
     async def _step(self) -> float:
         """Open what is not open yet, and read a renewed certificate; raises ConfigError."""
         session = import_module(f"{__package__}.session")  # late: its library takes 0.2 s
-        if self._settings[SMTP_IN_PORT]:
-            self._load_certificate()
-            if "SMTP" not in self._servers:
-                await self._open("SMTP", session.MailConnection, _port_socket(self._settings))
-                if warning := bind_warning(self._settings):
-                    log.warning(warning)
+        self._load_certificate()
+        if self._settings[SMTP_IN_PORT] and "SMTP" not in self._servers:
+            await self._open("SMTP", session.MailConnection, _port_socket(self._settings, SMTP_IN_PORT), self._tls)
+            if warning := bind_warning(self._settings):
+                log.warning(warning)
+        if self._settings[SMTP_IN_TLS_PORT] and "SMTPS" not in self._servers:
+            sock = _port_socket(self._settings, SMTP_IN_TLS_PORT)
+            await self._open("SMTPS", session.MailConnection, sock, at_once=self._tls)
         path = self._settings[LMTP_IN_SOCKET]
         if path is not None and "LMTP" not in self._servers:
             await self._open("LMTP", session.LmtpConnection, _unix_socket(path))
         return LOOK_S
 
-    async def _open(self, name: str, kind: "type[MailConnection]", sock: socket.socket) -> None:
+    async def _open(
+        self,
+        name: str,
+        kind: "type[MailConnection]",
+        sock: socket.socket,
+        starttls: ssl.SSLContext | None = None,
+        at_once: ssl.SSLContext | None = None,
+    ) -> None:
         def session() -> "MailConnection":
             return kind(
                 self._receiver,
                 self._sessions,
                 max_bytes=self._settings[SMTP_IN_MAX_MB] * _MIB,
-                tls=None if kind.is_local else self._tls,
+                tls=starttls,
                 admits=self._admits,
                 hostname=socket.gethostname(),
                 idle_s=self._idle_s,
             )
 
-        server: asyncio.Server = await asyncio.get_running_loop().create_server(session, sock=sock)
+        server: asyncio.Server = await asyncio.get_running_loop().create_server(session, sock=sock, ssl=at_once)
         self._servers[name] = server
         log.info("listening", extra={"service": f"mail, {name}", "address": self.addresses[-1]})
 
@@ -128,8 +140,12 @@ class MailListener:
 
 
 def mail_tls(settings: Values) -> tuple[Path, Path] | None:
-    """Return certificate and key for STARTTLS, like `tls_files`."""
-    return tls_files(settings, "mail in", SMTP_IN_TLS_CERT, SMTP_IN_TLS_KEY)
+    """Return certificate and key, like `tls_files`; raises ConfigError without them if SMTP_IN_TLS_PORT needs them."""
+    found = tls_files(settings, "mail in", SMTP_IN_TLS_CERT, SMTP_IN_TLS_KEY)
+    if found is None and settings[SMTP_IN_TLS_PORT]:
+        needed = f"{SMTP_IN_TLS_CERT.name} and {SMTP_IN_TLS_KEY.name}"
+        raise ConfigError(f"{SMTP_IN_TLS_PORT.name} needs a certificate", hint=f"set {needed}")
+    return found
 
 
 def load_tls(certificate: Path, key: Path) -> ssl.SSLContext:
@@ -155,12 +171,12 @@ def bind_warning(settings: Values) -> str:
     return f"mail in listens on {host} without TLS: tokens of doors are sent unencrypted; set {tls}"
 
 
-def _port_socket(settings: Values) -> socket.socket:
-    host, port = settings[SMTP_IN_HOST].strip("[]"), settings[SMTP_IN_PORT]
+def _port_socket(settings: Values, variable: Variable[int]) -> socket.socket:
+    host, port = settings[SMTP_IN_HOST].strip("[]"), settings[variable]
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, UnicodeError) as error:
-        hint = f"correct {SMTP_IN_HOST.name} or {SMTP_IN_PORT.name}; ports below 1024 need a privilege"
+        hint = f"correct {SMTP_IN_HOST.name} or {variable.name}; ports below 1024 need a privilege"
         raise ConfigError(f"mail in cannot listen on {host} port {port}: {error}", hint=hint) from None
 
 

@@ -55,6 +55,7 @@ class MailReceiver:
         self._doors = doors
         self._receiver = receiver
         self._worker = worker
+        self.refused = doors.refused_mail
         clock, limit = doors.context.clock, doors.context.settings[RATE_LIMIT_PER_IP]
         self._refusals = RateLimiter(limit, clock.monotonic, max_buckets=10_000)
 

@@ -94,6 +94,8 @@ class MailConnection(SMTP):
             return
         self._sessions.add(self)
         super().connection_made(transport)
+        if transport.get_extra_info("ssl_object") and not self.state.ssl:
+            self.state.ssl = {"began": True}  # encrypted from the first byte: TLS cannot begin again within it
         if self._expiry is None:
             self._expiry = asyncio.get_running_loop().call_later(SESSION_S, self.drop)
             # The end of a connection is no error.
@@ -141,6 +143,7 @@ class MailConnection(SMTP):
         if door is not None:
             self.state.door = door.id
             return AuthResult(success=True)
+        self._receiver.refused["login"] += 1
         self.state.failed_logins += 1
         if self.state.failed_logins >= MAX_FAILED_LOGINS or not self._receiver.counts_refusal(self.client.address):
             await self.push(_TOO_MANY)
@@ -218,8 +221,10 @@ class _Hooks:
         try:
             found = await self._receiver.recipient(session.client, address, envelope.accepted)
         except StoreUnavailableError:
+            self._receiver.refused["store"] += 1
             return _TRY_LATER
         except MailRefusedError as error:
+            self._receiver.refused["recipient" if error.reply.startswith("550 ") else "limit"] += 1
             if error.reply.startswith("550 ") and not self._receiver.counts_refusal(session.client.address):
                 await session.push(_TOO_MANY)
                 session.drop()
@@ -234,10 +239,12 @@ class _Hooks:
         self, session: MailConnection, _state: MailSession, envelope: MailEnvelope
     ) -> str:
         if (content := envelope.original_content) is None:
+            self._receiver.refused["size"] += 1
             return "552 5.3.4 The mail is too large"
         try:
             await self._receiver.store(session.client, envelope.mail_from or "", content, envelope.accepted)
         except StoreUnavailableError as error:
+            self._receiver.refused["store"] += 1
             log.warning("a mail could not be stored", extra={"client": session.client.address, "reason": str(error)})
             return _TRY_LATER
         except MailRefusedError as error:

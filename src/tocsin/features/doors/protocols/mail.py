@@ -14,7 +14,7 @@ from tocsin.features.doors.mail.addresses import MailTarget, read_targets
 from tocsin.features.doors.mail.reading import ReadMail, read_mail
 from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest
 from tocsin.features.doors.protocols.protocol import DoorProtocol, ProtocolRoute
-from tocsin.features.doors.settings import LMTP_IN_SOCKET, SMTP_IN_HOST, SMTP_IN_PORT
+from tocsin.features.doors.settings import LMTP_IN_SOCKET, SMTP_IN_HOST, SMTP_IN_PORT, SMTP_IN_TLS_PORT
 from tocsin.features.doors.severity import severity_of
 
 _TOKEN_BYTES = 20
@@ -34,7 +34,8 @@ class MailProtocol(DoorProtocol):
 
     def base_url(self, settings: Values) -> str:
         """Return the address of the mail server; without a port while mail in is off."""
-        host, port, path = settings[SMTP_IN_HOST].strip("[]"), settings[SMTP_IN_PORT], settings[LMTP_IN_SOCKET]
+        host, path = settings[SMTP_IN_HOST].strip("[]"), settings[LMTP_IN_SOCKET]
+        port = settings[SMTP_IN_PORT] or settings[SMTP_IN_TLS_PORT]
         if not port and path:
             return f"lmtp:unix:{path}"
         if host in _ANY_ADDRESS:
@@ -66,13 +67,13 @@ class MailProtocol(DoorProtocol):
         user, token = address.name, address.token
         fields = f"server {host}, port {port}, user {user}, password {token}, recipient {to}"
         return {
-            "any product": f"{fields}\nSTARTTLS, if SMTP_IN_TLS_CERT is set; else no encryption",
+            "any product": f"{fields}\nSTARTTLS, or TLS at SMTP_IN_TLS_PORT, with a certificate; else none",
             "products without a login": f"server {host}, port {port}, recipient {to.replace('@', f'+{token}@')}",
             "msmtp, ~/.msmtprc": (
                 f"account tocsin\nhost {host}\nport {port}\nauth plain\nuser {user}\npassword {token}\n"
                 "from tocsin@localhost\ntls off  # or: tls on, tls_starttls on"
             ),
-            "Proxmox VE": f"Datacenter, Notifications, Add, SMTP: encryption None or STARTTLS, {fields}",
+            "Proxmox VE": f"Datacenter, Notifications, Add, SMTP: encryption None, STARTTLS or TLS, {fields}",
             "Sonarr, Radarr": f"Settings, Connect, Email: {fields}",
             "TrueNAS": f"System, General, Email: outgoing mail server {host}, port {port}, Plain or TLS (STARTTLS), "
             f"SMTP authentication with user {user} and password {token}; recipient {to}",

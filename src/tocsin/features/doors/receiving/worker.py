@@ -144,11 +144,12 @@ class DoorWorker:
                 work.notes.append(message.note)
             if message.drop:
                 continue
-            sending: _Sending | str = _Sending(work, message, "", "", f"door-{work.stored.id}-{n}")
+            made = _Sending(work, message, "", "", f"door-{work.stored.id}-{n}")
+            sending: _Sending | str = made
             if message.key:
                 place = (work.stored.door.id, message.key)
                 before = problems.get(place, DoorProblem())
-                after, sending = _of_problem(sending, before)
+                after, sending = _of_problem(made, before)
                 if after is not before:
                     problems[place] = changed[place] = after
             if isinstance(sending, str):
