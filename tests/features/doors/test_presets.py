@@ -1,6 +1,8 @@
 """Presets: what becomes of what products send."""
 
+import asyncio
 import json
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -12,6 +14,8 @@ from starlette.routing import compile_path
 from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.features.doors.model import Door, DoorDefinition, DoorMessage, DoorRequest
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
+from tocsin.features.doors.receiving.bodies import media_type
+from tocsin.features.doors.receiving.files import FORM, in_blocks, take_body
 from tocsin.features.doors.rules.file import preset_names, preset_rules
 from tocsin.features.doors.rules.rendering import RenderedMessage, render
 
@@ -44,13 +48,14 @@ def test_an_event_of_a_product_becomes_its_message(case: dict[str, Any]):
 @pytest.mark.parametrize("case", PUBLISHED, ids=[case["file"] for case in PUBLISHED])
 def test_a_published_payload_becomes_its_message(case: dict[str, Any]):
     text = (PAYLOADS / case["file"]).read_text()
+    names: list[str] = []
     if "protocol" in case:
-        found = by_protocol(case, text)
+        found, names = by_protocol(case, text)
     else:
         found = rendered(case["preset"], json.loads(text), case.get("headers"))
 
     told = {name: str(getattr(found, name)) for name in ("title", "severity", "key", "link", "note")}
-    assert told == {name: case.get(name, "") for name in told}
+    assert (told, names) == ({name: case.get(name, "") for name in told}, case.get("files", []))
 
 
 @pytest.mark.skipif(not PAYLOADS.exists(), reason="the published payloads are not here")
@@ -59,8 +64,17 @@ def test_the_table_has_every_published_payload_of_a_door():
     assert {each.name for each in PAYLOADS.glob("*.json")} - {case["file"] for case in PUBLISHED} == of_heartbeats
 
 
-def by_protocol(case: dict[str, Any], text: str) -> RenderedMessage:
-    """Return the message of a body, or of a request as it was recorded."""
+class KeptFiles:
+    """Takes files without storing them."""
+
+    max_bytes = 1024 * 1024
+
+    async def add_part(self, name: str, kind: str, blocks: AsyncGenerator[bytes], left: int, /) -> Mapping[str, Any]:
+        return {"name": name, "type": kind, "hash": "0" * 64, "size": len(b"".join([each async for each in blocks]))}
+
+
+def by_protocol(case: dict[str, Any], text: str) -> tuple[RenderedMessage, list[str]]:
+    """Return the message of a body, or of a request as it was recorded, and the names of its files."""
     protocol, at = PROTOCOLS[case["protocol"]], parse_timestamp(case.get("at", "2026-11-23T14:00:00Z"))
     request = DoorRequest(route=case.get("route", ""), body=text.encode(), at=at)
     recorded = json.loads(text)
@@ -70,9 +84,15 @@ def by_protocol(case: dict[str, Any], text: str) -> RenderedMessage:
         route = next(each.path for each in protocol.routes if compile_path(each.path)[0].match(path))
         body = recorded["body"].encode()
         request = DoorRequest(route=route, query=dict(parse_qsl(query)), headers=headers, body=body, at=at)
+    name = protocol.file_name(request)
+    if name is not None or media_type(request) == FORM:
+        taken = asyncio.run(take_body(in_blocks(request.body), request, name, KeptFiles()))
+        assert isinstance(taken, DoorRequest)
+        request = taken
     [message] = protocol.read(request)
     door = Door(id="1", name="door", definition=DoorDefinition(protocol=protocol.name, profile="oncall"))
-    return render(door, request, message)
+    files = [*(each["name"] for each in request.files), *(each.name for each in message.files)]
+    return render(door, request, message), files
 
 
 def test_every_preset_is_tested_and_names_its_product():

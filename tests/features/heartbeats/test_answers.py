@@ -1,6 +1,7 @@
 """The answers to pings, held against a table recorded from healthchecks, and where they differ on purpose."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tocsin.features.heartbeats.store import PING_KEY
 from tocsin.messaging.inbound.model import Backlog
 
 RECORDED = json.loads((Path(__file__).parent / "healthchecks.json").read_text("utf-8"))
+RECORDED_PING = Path(__file__).parents[4] / "shared" / "front-door" / "payloads" / "healthchecks-ping_fail.json"
 GONE = "11111111-2222-4333-8444-555555555555"
 
 
@@ -48,6 +50,17 @@ async def test_a_ping_says_how_much_of_its_body_is_kept_and_may_be_sent_from_pag
     answer = await door.ping("backup")
     assert (answer.header("ping-body-limit"), answer.header("access-control-allow-origin")) == ("100000", "*")
     assert answer.header("cache-control") == "no-store"
+
+
+@pytest.mark.skipif(not RECORDED_PING.exists(), reason="the published payloads are not here")
+async def test_a_recorded_ping_of_a_client_marks_its_heartbeat_as_down_and_keeps_its_body(door: Door):
+    found = await door.add("backup", period="1d")
+    ping = json.loads(RECORDED_PING.read_text())
+    path = re.sub(r"/ping/[0-9a-f-]{36}", f"/ping/{found.code}", ping["path"])
+    answer = await door.client.request(ping["method"], path, *ping["headers"].items(), body=[ping["body"].encode()])
+
+    assert (answer.status, answer.body) == (200, b"OK")
+    assert (await door.state("backup"), await door.heartbeats.body("backup", 1)) == ("down", "out of space")
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])

@@ -141,3 +141,16 @@ async def test_a_mail_that_is_sent_again_after_a_lost_answer_is_one_message(mail
         await mail.send(f"oncall+{token}@x", mail=raw)
 
     assert len(await mail.front.work()) == 3
+
+
+async def test_a_mail_of_a_device_with_eight_bit_headers_and_no_date_is_taken(mail: MailBench):
+    token = await mail.add()
+    device = "Subject: Störung im Gerät\r\nX-Device: Café\r\n\r\nLüfter 2 ist ausgefallen\r\n"
+    for encoding in ("utf-8", "latin-1"):
+        assert await mail.send(f"oncall+{token}@x", mail=device.encode(encoding)) == {}
+
+    sent = await mail.front.work()
+
+    assert [(each.content["title"], each.message) for each in sent] == [
+        ("Störung im Gerät", "Lüfter 2 ist ausgefallen")
+    ] * 2

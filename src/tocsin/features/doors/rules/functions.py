@@ -8,6 +8,7 @@ from typing import Any
 from tocsin.core.expressions.expression import ExpressionError, spell
 from tocsin.core.expressions.parser import Vocabulary
 from tocsin.core.expressions.patterns import compile_pattern
+from tocsin.core.expressions.text import MAX_OUTPUT
 from tocsin.core.text.strings import truncate
 from tocsin.core.time.timestamps import duration_words
 from tocsin.features.doors.severity import severity_of
@@ -71,7 +72,13 @@ def _values(value: Any) -> list[Any]:
 
 
 def _join(value: Any, separator: Any) -> str:
-    return spell(separator).join(spell(each) for each in _values(value)[:_MAX_ITEMS] if each not in (None, ""))
+    between, found = spell(separator), ""
+    for each in _values(value)[:_MAX_ITEMS]:
+        if each not in (None, ""):
+            found += (between if found else "") + spell(each)
+        if len(found) > MAX_OUTPUT:  # the text is refused
+            break
+    return found
 
 
 def _get(value: Any, key: Any) -> Any:
