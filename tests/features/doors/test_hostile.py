@@ -68,9 +68,9 @@ def rendered(template: str) -> str:
         return ""
 
 
-def test_a_hundred_of_a_thousand_hostile_templates_end_within_steps_and_length():
+def test_forty_of_a_thousand_hostile_templates_end_within_steps_and_length():
     assert len(TEMPLATES) >= 1_000
-    assert all(len(rendered(each)) <= MAX_OUTPUT for each in TEMPLATES[:1_000:10])
+    assert all(len(rendered(each)) <= MAX_OUTPUT for each in TEMPLATES[:1_000:25])
 
 
 @pytest.mark.parametrize("inner", INNER)

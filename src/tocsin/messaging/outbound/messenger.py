@@ -19,7 +19,7 @@ from tocsin.messaging.outbound.account_holds import AccountHolds
 from tocsin.messaging.outbound.audit_actions import MSG_NOTIFY, MSG_TEST, MSG_WITHDRAW, record_send
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
-from tocsin.messaging.outbound.profile_queue import ProfileMessage, ProfileQueue
+from tocsin.messaging.outbound.output_routing import MessageForProfile, ProfileQueue
 from tocsin.messaging.outbound.results import (
     SHOWN,
     NotifyResult,
@@ -271,7 +271,7 @@ class Messenger:
         not_before: float | None = None,
     ) -> NotifyResult:
         """Queue the message for every target of a profile, as `ProfileQueue.send` does."""
-        made = ProfileMessage(
+        made = MessageForProfile(
             text=message, parse_mode=parse_mode, content=content, resolution=resolution, not_before=not_before
         )
         return await self.for_profiles(caller).send(profile, made, key)

@@ -11,7 +11,7 @@ from tocsin.features.doors.feature import DOORS
 from tocsin.features.doors.model import Door, DoorSeverity, RequestState
 from tocsin.features.doors.rules.rendering import RenderedMessage
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.messaging.outbound.profile_queue import ProfileMessage, ProfileQueue
+from tocsin.messaging.outbound.output_routing import MessageForProfile, ProfileQueue
 from tocsin.messaging.outbound.results import NotifyResult
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ async def queue_message(
     `key` names the message that it edits, `resolution` as in `ProfileEntry.adapt`.
     """
     try:
-        made = ProfileMessage(
+        made = MessageForProfile(
             text=message.text or message.title,
             parse_mode=message.parse_mode,
             content=_content(message, key, attach),
