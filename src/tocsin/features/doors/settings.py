@@ -1,9 +1,12 @@
 """The settings of doors: those of mail in."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable, file_path, integer, port, text
+
+if TYPE_CHECKING:
+    from tocsin.core.config.settings import Values
 
 
 def _port_or_off(value: str) -> int:
@@ -46,6 +49,6 @@ VARIABLES = (
 )
 
 
-def takes_mail(settings: Values) -> bool:
+def takes_mail(settings: "Values") -> bool:
     """Whether mail in is on."""
     return bool(settings[SMTP_IN_PORT] or settings[SMTP_IN_TLS_PORT] or settings[LMTP_IN_SOCKET])
