@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.web.asgi_client import Client
 from tests.web.conftest import Gateway, MakeGateway
+from tests.web.forms import BOUNDARY, FORM_TYPE, field, file, form
 
 from tocsin.assembly.program import App
 from tocsin.core.errors import ChannelError
@@ -16,27 +17,11 @@ from tocsin.delivery.store import DeliveryFilter
 from tocsin_standins import StandinCluster
 from tocsin_standins.faults import Fault
 
-BOUNDARY = "----a-boundary"
-FORM = ("Content-Type", f"multipart/form-data; boundary={BOUNDARY}")
+FORM = ("Content-Type", FORM_TYPE)
 ASYNC = ("Prefer", "respond-async")
 WHOLE = {"channel": "teamchat", "target": "#ops", "message": "Root is 91 % full"}
 
 Live = tuple[Client, App]
-
-
-def field(name: str, value: str, kind: str = "") -> bytes:
-    more = f"Content-Type: {kind}\r\n" if kind else ""
-    return f'Content-Disposition: form-data; name="{name}"\r\n{more}\r\n{value}'.encode()
-
-
-def file(name: str, data: bytes, kind: str = "text/plain") -> bytes:
-    head = f'Content-Disposition: form-data; name="file"; filename="{name}"\r\nContent-Type: {kind}\r\n\r\n'
-    return head.encode() + data
-
-
-def form(*parts: bytes) -> bytes:
-    delimiter = f"--{BOUNDARY}\r\n".encode()
-    return b"".join(delimiter + part + b"\r\n" for part in parts) + f"--{BOUNDARY}--\r\n".encode()
 
 
 def message(**more: Any) -> bytes:

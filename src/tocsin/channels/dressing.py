@@ -6,7 +6,7 @@ Loaded for messages with content only: an adapter names its class as `module:Cla
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Annotated, Any, final
 
 from tocsin.channels.action_tokens import LINK_PATH, make_token
 from tocsin.channels.attached import AttachedFile, ReadFile, open_files, text_file
@@ -80,6 +80,7 @@ class FilePlan:
     name: str
     type: str
     size: int
+    part: Annotated[int, "The message that has it, from 1; beyond the number of `parts`: one without a text."] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +240,8 @@ class Dressing:
     @final
     def plan(self, outgoing: Outgoing) -> MessagePlan:
         """Return what a message would become; raises like `OutboundAdapter.check`."""
-        target, shown = self.adapter.check(outgoing)
+        adapter = self.adapter
+        target, shown, _, files = adapter._prepare(outgoing)  # noqa: SLF001  # this object is a part of its adapter
         content, last = self.read(outgoing.content), len(shown) - 1
         said = None if content is None or content.is_plain else content
         parts = tuple(
@@ -249,8 +251,13 @@ class Dressing:
             for number, (text, markup) in enumerate(shown)
         )
         fields = tuple(self._fields(content)) if content else ()
-        files = tuple(FilePlan(each.name, each.type, each.size) for each in content.attach) if content else ()
-        return MessagePlan(self.adapter.spec.kind, target, parts, fields, files)
+        shared = adapter.share_files(shown, files, keyed=bool(outgoing.keyed)) if files else ()
+        planned = tuple(
+            FilePlan(each.name, each.type, each.size, number)
+            for number, (_, attached) in enumerate(shared, start=1)
+            for each in attached
+        )
+        return MessagePlan(adapter.spec.kind, target, parts, fields, planned)
 
     def _part_plan(self, part: Part) -> PartPlan:
         return PartPlan(part.text, self.adapter.spec.measure(part.text), self.adapter.layout(part))

@@ -34,7 +34,8 @@ async def answer_once(
 ) -> Response:
     """Return the stored response of the key, or the new one, which is stored without the values of `unkept`."""
     body = await request.body()
-    text = b"\0".join((request.method.encode(), str(request.url.path).encode(), request.url.query.encode(), body))
+    files = repr(request.scope.get("tocsin.files", "")).encode()  # of a form
+    text = b"\0".join((request.method.encode(), request.url.path.encode(), request.url.query.encode(), body + files))
     mine = f"dashboard:{request.scope.get('tocsin.user', '')}:{key}"
     try:
         known = await keys.begin(mine, sha256(text).hexdigest())

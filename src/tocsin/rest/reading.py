@@ -12,6 +12,7 @@ from tocsin.rest.refusals import refuse
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"  # RFC 7396
+FORM_DATA = "multipart/form-data"
 MAX_DEPTH = 64
 
 

@@ -100,6 +100,7 @@ def _parts(
         settings=app.settings,
         clock=app.clock,
         keys=app.stores.keys,
+        files=app.files,
         limiter=app.stores.limiter,
         guard=guard or make_guard(app, sign_ins),
         live=live,

@@ -25,6 +25,11 @@ class FormPart:
     file: str | None
     blocks: AsyncGenerator[bytes] = field(repr=False)
 
+    @property
+    def is_document(self) -> bool:
+        """Whether it is the message itself; browsers give a part that has a type a file name, too."""
+        return (self.name, self.type) == ("message", "application/json")
+
 
 class FormReader:
     """Reads the parts of one request in their order."""

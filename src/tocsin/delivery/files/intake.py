@@ -18,6 +18,7 @@ from tocsin.core.text.strings import truncate
 from tocsin.delivery.files.store import BLOCK_BYTES, FileStore, StoredFile, gone
 
 _TYPES = MimeTypes()  # the same on every machine, without the files of the system
+NOT_READ = "0" * 64  # the hash of a file that a dry run did not read
 SHOWN = 200  # characters of a path or name in an error
 
 
@@ -39,7 +40,8 @@ class FileIntake:
         """Return the content of a message with its files stored; unchanged without files.
 
         An item of `attach` is an object with `name` and `content` (Base64) or `hash`; with `paths`, for callers who may
-        read the files of this user, also the path of a file. A dry run reads the files and stores none. Raises
+        read the files of this user, also the path of a file. A dry run reads the files and stores none; there, `name` and
+        `size` describe a file that is uploaded later. Raises
         ChannelError for a file that cannot be attached, and what the store raises.
         """
         given = content.get("attach")
@@ -71,6 +73,8 @@ class FileIntake:
             if size is None:
                 raise gone(str(hash_))
             return self._named(item, StoredFile(str(hash_), self._fitting(name, size, left)))
+        if dry_run and not item.get("content") and isinstance(size := item.get("size"), int) and size > 0:
+            return self._named(item, StoredFile(NOT_READ, self._fitting(name, size, left)))
         try:
             data = base64.b64decode(str(item.get("content") or ""), validate=True)
         except (ValueError, binascii.Error):

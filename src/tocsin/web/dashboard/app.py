@@ -24,6 +24,7 @@ from tocsin.core.config.variables import (
 )
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import MakeLimiter
+from tocsin.delivery.files.intake import FileIntake
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys
 from tocsin.rest.event_stream import LiveUpdates
 from tocsin.rest.operations import Operation, Operations
@@ -46,6 +47,7 @@ class DashboardDependencies:
     settings: Settings
     clock: Clock
     keys: IdempotencyKeys
+    files: Callable[[], FileIntake]
     limiter: MakeLimiter
     guard: Callable[[ASGIApp], ASGIApp]  # authenticates callers
     operations: Sequence[Operations]
@@ -105,8 +107,9 @@ def _separate(operations: Sequence[Operation]) -> None:
 def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
     """Wrap the application in the layers that every request passes, innermost first."""
     settings = parts.settings
-    direct = DirectOperations(app, _operations_of(app))
-    guarded: ASGIApp = HeadAndOptions(CallerFacts(WholeBody(direct)), partial(find_methods, app.router.routes))
+    operations = _operations_of(app)
+    whole = WholeBody(DirectOperations(app, operations), operations, parts.files)
+    guarded: ASGIApp = HeadAndOptions(CallerFacts(whole), partial(find_methods, app.router.routes))
     guarded = parts.guard(
         RateLimits(
             SameOrigin(KnownCallers(guarded)),  # within the limits: requests that these reject are counted

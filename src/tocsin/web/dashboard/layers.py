@@ -6,15 +6,18 @@ from contextvars import Token
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tocsin.core.audit.trail import AUDITED_CALLER, AuditedCaller
 from tocsin.core.scopes import may_read
 from tocsin.core.short_ids import complete_ids
-from tocsin.rest.callers import DASHBOARD, audit_facts
+from tocsin.delivery.files.intake import FileIntake
+from tocsin.rest.callers import DASHBOARD, audit_facts, require_scope
 from tocsin.rest.operations import Operation
-from tocsin.rest.reading import StrictRequest
+from tocsin.rest.reading import FORM_DATA, JSON, StrictRequest
 from tocsin.web.http.asgi import read_body
+from tocsin.web.http.forms import is_form, read_form
 from tocsin.web.http.methods import send_methods
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -54,16 +57,28 @@ def _add(message: MutableMapping[str, Any], scope: Scope) -> None:
 
 
 class WholeBody:
-    """Reads a request's body before its route, within the same limits as the gateway."""
+    """Reads a request's body before its route, within the same limits as the gateway.
 
-    def __init__(self, app: ASGIApp) -> None:
+    A form with files, where an operation takes one, becomes a JSON body and `tocsin.files`, the items of `attach`.
+    """
+
+    def __init__(self, app: ASGIApp, operations: Iterable[Operation], files: Callable[[], FileIntake]) -> None:
         self._app = app
+        self._with_files = [each for each in operations if FORM_DATA in each.media]
+        self._files = files
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] not in _WITH_BODY:
             await self._app(scope, receive, send)
             return
-        body, given = await read_body(scope, receive), False
+        given = False
+        if is_form(scope) and (operation := self._find(scope)):
+            require_scope(scope, operation.needs)  # before anything is stored
+            body, scope["tocsin.files"] = await read_form(scope, receive, self._files())
+            others = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
+            scope["headers"] = [*others, (b"content-type", JSON.encode())]
+        else:
+            body = await read_body(scope, receive)
         scope["tocsin.body"] = body
 
         async def replay() -> Message:
@@ -74,6 +89,9 @@ class WholeBody:
             return {"type": "http.request", "body": body, "more_body": False}
 
         await self._app(scope, replay, send)
+
+    def _find(self, scope: Scope) -> Operation | None:
+        return next((each for each in self._with_files if each.matches(scope)[0] is Match.FULL), None)
 
 
 class DirectOperations:

@@ -9,10 +9,11 @@ from fastapi.openapi.utils import get_openapi
 
 from tocsin import __version__
 from tocsin.core.records.schema import RecordSchemas
+from tocsin.rest.describing.forms import describe_form
 from tocsin.rest.describing.responses import RECEIPT
 from tocsin.rest.models import RecordReceipt
 from tocsin.rest.operations import Operation, operation, problem_schema
-from tocsin.rest.reading import JSON
+from tocsin.rest.reading import FORM_DATA, JSON
 from tocsin.web.dashboard.shared_parts import share_parts
 
 _DESCRIPTION = (
@@ -65,8 +66,8 @@ def describe_dashboard(app: FastAPI) -> dict[str, Any]:
     return describe(app.router.routes)
 
 
-def _add_answers(document: dict[str, Any], schemas: dict[str, Any], routes: Sequence[Any]) -> None:
-    """Add the schemas of the records that operations return."""
+def _add_media(document: dict[str, Any], schemas: dict[str, Any], routes: Sequence[Any]) -> None:
+    """Add the schemas of the records that operations return, and of the forms that they take."""
     records = RecordSchemas()
     for route in (each for each in routes if isinstance(each, Operation)):
         for method in route.methods or ():
@@ -74,6 +75,9 @@ def _add_answers(document: dict[str, Any], schemas: dict[str, Any], routes: Sequ
             for status, type_ in route.shows.items():
                 content = answers.setdefault(str(status), {}).setdefault("content", {})
                 content.setdefault(JSON, {})["schema"] = records.of(type_)
+            if FORM_DATA in route.media:
+                content = document["paths"][route.path][method.lower()]["requestBody"]["content"]
+                content[FORM_DATA] = describe_form(content[JSON]["schema"])
     schemas |= records.found
 
 
@@ -88,7 +92,7 @@ def describe(routes: Sequence[Any]) -> dict[str, Any]:
         servers=[{"url": "/"}],
     )
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
-    _add_answers(document, schemas, routes)
+    _add_media(document, schemas, routes)
     problem = problem_schema()
     schemas |= problem.pop("$defs", {})
     schemas["Problem"] = problem

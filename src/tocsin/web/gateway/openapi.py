@@ -6,8 +6,10 @@ from typing import Any
 from tocsin import __version__
 from tocsin.core.reading.fields import Field, TextType
 from tocsin.core.reading.json_schema import reference
+from tocsin.rest.describing.forms import describe_form
 from tocsin.rest.headers import MAX_IDEMPOTENCY_KEY
 from tocsin.rest.problems import PROBLEMS
+from tocsin.rest.reading import FORM_DATA, JSON
 from tocsin.web.gateway.deliveries import QUERY
 from tocsin.web.gateway.openapi_schemas import parameter, schemas
 from tocsin.web.gateway.records import TEXT
@@ -91,7 +93,7 @@ def _send() -> dict[str, Any]:
         "requestBody": {
             "required": True,
             "description": "`QueueRequest` only with the header `Prefer: respond-async`",
-            "content": {"application/json": {"schema": {"anyOf": requests}}},
+            "content": {JSON: {"schema": {"anyOf": requests}}, FORM_DATA: describe_form({"anyOf": requests})},
         },
         "responses": {
             "200": {**_either_result("The message was sent", result, many), "headers": replayed},

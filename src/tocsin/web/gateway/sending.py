@@ -3,8 +3,7 @@
 import json
 import logging
 from asyncio import CancelledError
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qs
@@ -16,7 +15,6 @@ from tocsin.channels.content import CONTENT, make_content
 from tocsin.channels.contract import NO_CONTENT, Receipt, SendResult
 from tocsin.channels.model import FORMATS
 from tocsin.core.errors import ChannelError, ConfigError, TocsinError, UnknownProfileError
-from tocsin.core.http.forms import MAX_TEXT_BYTES, FormReader, FormTooLargeError, InvalidFormError, read_text
 from tocsin.core.records.as_json import to_json
 from tocsin.delivery.files.intake import FileIntake
 from tocsin.delivery.model import Accepted
@@ -30,8 +28,8 @@ from tocsin.web.access.bearer import GATEWAY_USER
 from tocsin.web.gateway.audit_actions import GATEWAY
 from tocsin.web.gateway.records import MESSAGE_FIELDS, PROFILE, PROFILE_REQUEST, QUEUE_REQUEST, TERMS
 from tocsin.web.http.asgi import read_body
-from tocsin.web.http.bodies import parse_fields, read_media_type, refuse_field
-from tocsin.web.http.clients import bucket_key
+from tocsin.web.http.bodies import parse_fields, refuse_field
+from tocsin.web.http.forms import is_form, read_form, stored
 from tocsin.web.http.send_answers import (
     SendResponse,
     partial_response,
@@ -60,8 +58,8 @@ class SendHandler:
     async def send(self, scope: Scope, receive: Receive) -> ASGIApp:
         """Send one message; return its send result, or its location in the queue."""
         raw, files, kind = b"", list[Mapping[str, Any]](), ""
-        if _is_form(scope):
-            raw, files = await self._read_form(scope, receive)
+        if is_form(scope):
+            raw, files = await read_form(scope, receive, self._files())
             kind = "application/json"
         else:
             raw = await read_body(scope, receive)
@@ -88,41 +86,11 @@ class SendHandler:
             detail = "The request with this Idempotency-Key is still being processed."
             raise HttpProblemError("conflict", detail, headers={"Retry-After": "1"}) from None
 
-    async def _read_form(self, scope: Scope, receive: Receive) -> tuple[bytes, list[Mapping[str, Any]]]:
-        """Store the files of a form, and return its other parts as a JSON object."""
-        read_media_type(scope)  # raises for a compressed one
-        try:
-            return await self._read_parts(scope, receive)
-        except InvalidFormError as error:
-            raise HttpProblemError("invalid-request", str(error), headers={"Connection": "close"}) from None
-        except FormTooLargeError as error:
-            raise HttpProblemError("payload-too-large", str(error), headers={"Connection": "close"}) from None
-
-    async def _read_parts(self, scope: Scope, receive: Receive) -> tuple[bytes, list[Mapping[str, Any]]]:
-        intake, files, fields, left = self._files(), list[Mapping[str, Any]](), dict[str, str](), MAX_TEXT_BYTES
-        large_bodies, document = scope["tocsin.large_bodies"], b""
-        async with (
-            large_bodies.slot(bucket_key(scope["tocsin.client"])),
-            aclosing(FormReader(header_values(scope, b"content-type")[0], _chunks(receive)).parts()) as parts,
-        ):
-            async for part in parts:
-                if part.file is not None:
-                    room = intake.max_bytes - sum(each["size"] for each in files)
-                    files.append(await _stored(intake.add_part(part.file, part.type, part.blocks, room)))
-                    continue
-                text = await read_text(part, left)
-                left -= len(text)
-                if part.type == "application/json":
-                    document = text
-                else:
-                    fields[part.name] = text.decode("utf-8", "replace")
-        return document or json.dumps(fields).encode(), files
-
     async def _with_files(self, body: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Return the fields with all files stored: those of the form, after those of its JSON."""
         content = body.get("content", NO_CONTENT)
         attach = [*content.get("attach", ()), *files]
-        return {**body, "content": await _stored(self._files().take({**content, "attach": attach}))}
+        return {**body, "content": await stored(self._files().take({**content, "attach": attach}))}
 
     async def withdraw(self, scope: Scope, receive: Receive) -> ASGIApp:
         """DELETE /messages/{channel}/{key}: withdraw the message of a key, now or through the queue."""
@@ -271,31 +239,6 @@ class SendHandler:
                 "the idempotency key is already in the queue"
             )  # from an earlier request whose response was lost
         return SendResponse(to_json(delivery, Accepted), 202, keep=True, headers=_where(delivery.id))
-
-
-def _is_form(scope: Scope) -> bool:
-    kinds = header_values(scope, b"content-type")
-    return len(kinds) == 1 and kinds[0].lower().startswith("multipart/form-data")
-
-
-async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise InvalidFormError("The connection was closed before the whole body was received.")
-        yield message.get("body", b"")
-        if not message.get("more_body", False):
-            return
-
-
-async def _stored(storing: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Wait until files are stored; raise the problem of those that cannot be."""
-    try:
-        return await storing
-    except ChannelError as error:
-        raise HttpProblemError("validation-failed", f"{error.sentence()}.", headers={"Connection": "close"}) from None
-    except TocsinError as error:
-        raise HttpProblemError("not-ready", f"{error.sentence()}.", headers={"Connection": "close"}) from None
 
 
 def _with_content(body: Mapping[str, Any]) -> Mapping[str, Any]:

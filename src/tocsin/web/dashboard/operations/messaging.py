@@ -32,7 +32,7 @@ from tocsin.messaging.outbound.results import PlannedTarget
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.headers import prefers_async, require_target
 from tocsin.rest.operations import OfferedTool, Operations, operation
-from tocsin.rest.problems import HttpProblemError
+from tocsin.rest.reading import FORM_DATA, JSON
 from tocsin.web.dashboard.operations.channel_settings import CHANNEL_CONNECT
 from tocsin.web.dashboard.operations.messaging_models import (
     FAN_OUT,
@@ -48,6 +48,7 @@ from tocsin.web.dashboard.operations.messaging_models import (
     SendMessage,
     SentMessage,
 )
+from tocsin.web.http.forms import stored
 from tocsin.web.http.send_answers import SendResponse, fan_out_status, partial_response, response_to_send
 
 DAY_S = 86_400.0
@@ -131,6 +132,7 @@ class MessagingRoutes:
         own=True,
         once=True,
         direct=True,
+        media=(JSON, FORM_DATA),
         problems=("validation-failed",),
         answer=SentMessage | DryRun,
         tool=OfferedTool("send_message", open_world=True, optional=True, omits=OF_PEOPLE, names=TEXT, signed="message"),
@@ -147,7 +149,7 @@ class MessagingRoutes:
         it is not sent, and the response is `{parts, warnings}`.
         """
         require_target(request.scope)
-        content = await self._stored(body, dry_run=body.dry_run)
+        content = await self._stored(request, body, dry_run=body.dry_run)
         if body.dry_run:
             return self._plan(body, content)
         if (preferred := prefers_async(request.scope)) or body.queue:
@@ -175,15 +177,12 @@ class MessagingRoutes:
             partial_response(receipt) if partly else response_to_send(receipt.result, receipt.failure), receipt
         )
 
-    async def _stored(self, body: MessageBody, *, dry_run: bool = False) -> Mapping[str, Any]:
+    async def _stored(self, request: Request, body: MessageBody, *, dry_run: bool) -> Mapping[str, Any]:
         """Return the content of a message with its files stored; raise the problem of those that cannot be."""
-        content = body.content
-        if not content.get("attach"):
-            return content
-        try:
-            return await self._parts.files().take(content, dry_run=dry_run)
-        except ChannelError as error:
-            raise HttpProblemError("validation-failed", f"{error.sentence()}.") from None
+        content, files = body.content, request.scope.get("tocsin.files", ())
+        if files:
+            content = {**content, "attach": [*content.get("attach", ()), *files]}
+        return await stored(self._parts.files().take(content, dry_run=dry_run)) if content.get("attach") else content
 
     def _plan(self, body: SendMessage, content: Mapping[str, Any]) -> Response:
         try:
@@ -230,6 +229,7 @@ class MessagingRoutes:
         scope="send",
         own=True,
         once=True,
+        media=(JSON, FORM_DATA),
         problems=("not-found", "validation-failed"),
         answer=ProfileResult | ProfilePlan,
         tool=OfferedTool(
@@ -244,7 +244,7 @@ class MessagingRoutes:
         of its delivery.
         """
         require_target(request.scope, name)
-        content = await self._stored(body, dry_run=body.dry_run)
+        content = await self._stored(request, body, dry_run=body.dry_run)
         if body.dry_run:
             plans = self._parts.messenger.plan(name, body.message, parse_mode=body.mode, content=content)
             return JSONResponse({"profile": name, "plans": [_planned_target(each) for each in plans]})
@@ -304,14 +304,15 @@ def _planned(plan: MessagePlan) -> dict[str, Any]:
     warnings = [f"The text is sent as {len(plan.parts)} messages"] if len(plan.parts) > 1 else []
     lacking = [f"{each.field} {each.note}".strip() for each in plan.fields if each.support is Support.IGNORED]
     warnings += [f"The product lacks: {', '.join(lacking)}"] if lacking else []
-    parts, fields = ([as_records(each) for each in found] for found in (plan.parts, plan.fields))
-    return {"parts": parts, "warnings": warnings, "fields": fields}
+    found = (plan.parts, plan.fields, plan.files)
+    parts, fields, files = ([as_records(each) for each in records] for records in found)
+    return {"parts": parts, "warnings": warnings, "fields": fields, "files": files}
 
 
 def _planned_target(planned: PlannedTarget) -> dict[str, Any]:
     place = {"channel": planned.channel, "target": planned.target, "skipped": planned.skipped}
     if isinstance(planned.plan, TocsinError):
-        return {"parts": [], "warnings": [], "fields": [], **place, "error": planned.plan.in_result()}
+        return {"parts": [], "warnings": [], "fields": [], "files": [], **place, "error": planned.plan.in_result()}
     return {**_planned(planned.plan), **place, "error": ""}
 
 

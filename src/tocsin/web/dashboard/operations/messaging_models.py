@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from tocsin.channels.content import MAX_TITLE, Content, make_content
 from tocsin.channels.contract import NO_CONTENT, SendResult
-from tocsin.channels.dressing import FieldPlan, PartPlan
+from tocsin.channels.dressing import FieldPlan, FilePlan, PartPlan
 from tocsin.channels.model import FORMATS
 from tocsin.core.reading.fields import TextType
 from tocsin.core.reading.records import Written
@@ -173,6 +173,7 @@ class DryRun:
     parts: list[PartPlan]
     warnings: list[str]
     fields: Annotated[list[FieldPlan], "What becomes of each field: native, degraded or ignored."]
+    files: list[FilePlan]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

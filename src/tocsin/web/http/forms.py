@@ -1,0 +1,77 @@
+"""Take a form with files from a request: the files are stored while they arrive."""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from starlette.types import Receive, Scope
+
+from tocsin.core.errors import ChannelError, TocsinError
+from tocsin.core.http.forms import MAX_TEXT_BYTES, FormReader, FormTooLargeError, InvalidFormError, read_text
+from tocsin.delivery.files.intake import FileIntake
+from tocsin.rest.headers import header_values, media_type
+from tocsin.rest.problems import HttpProblemError
+from tocsin.rest.reading import FORM_DATA, JSON
+from tocsin.web.http.clients import bucket_key
+
+
+def is_form(scope: Scope) -> bool:
+    """Whether the body of a request is a form that may have files."""
+    kinds = header_values(scope, b"content-type")
+    return len(kinds) == 1 and kinds[0].lower().startswith(FORM_DATA)
+
+
+async def read_form(scope: Scope, receive: Receive, intake: FileIntake) -> tuple[bytes, list[Mapping[str, Any]]]:
+    """Store the files of a form; return its other parts as a JSON object, and the items of `attach`.
+
+    The object is the part `message` of the type `application/json`, else has each text part as a text.
+    """
+    media_type(header_values(scope, b"content-encoding"), ())  # raises for a compressed one
+    try:
+        return await _read_parts(scope, receive, intake)
+    except InvalidFormError as error:
+        raise HttpProblemError("invalid-request", str(error), headers={"Connection": "close"}) from None
+    except FormTooLargeError as error:
+        raise HttpProblemError("payload-too-large", str(error), headers={"Connection": "close"}) from None
+
+
+async def _read_parts(scope: Scope, receive: Receive, intake: FileIntake) -> tuple[bytes, list[Mapping[str, Any]]]:
+    files, fields, left, document = list[Mapping[str, Any]](), dict[str, str](), MAX_TEXT_BYTES, b""
+    large_bodies = scope["tocsin.large_bodies"]
+    async with (
+        large_bodies.slot(bucket_key(scope["tocsin.client"])),
+        aclosing(FormReader(header_values(scope, b"content-type")[0], _chunks(receive)).parts()) as parts,
+    ):
+        async for part in parts:
+            if part.file is not None and not part.is_document:
+                room = intake.max_bytes - sum(each["size"] for each in files)
+                files.append(await stored(intake.add_part(part.file, part.type, part.blocks, room)))
+                continue
+            text = await read_text(part, left)
+            left -= len(text)
+            if part.type == JSON:
+                document = text
+            else:
+                fields[part.name] = text.decode("utf-8", "replace")
+    return document or json.dumps(fields).encode(), files
+
+
+async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise InvalidFormError("The connection was closed before the whole body was received.")
+        yield message.get("body", b"")
+        if not message.get("more_body", False):
+            return
+
+
+async def stored(storing: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Wait until files are stored; raise the problem of those that cannot be."""
+    try:
+        return await storing
+    except ChannelError as error:
+        raise HttpProblemError("validation-failed", f"{error.sentence()}.", headers={"Connection": "close"}) from None
+    except TocsinError as error:
+        raise HttpProblemError("not-ready", f"{error.sentence()}.", headers={"Connection": "close"}) from None
