@@ -1,7 +1,8 @@
 """The pages of messages: the composer with its preview, and deliveries."""
 
 import json
-from collections.abc import Callable, Iterator
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 from playwright.sync_api import Page, Request, expect
@@ -9,6 +10,7 @@ from tests.e2e.dashboard.conftest import LOOKS, Visitor
 from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
 
 from tocsin.assembly.program import App
+from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.inbound.audit_actions import INBOX, MSG_PRESS
 from tocsin.messaging.outbound.caller import Caller
 
@@ -165,6 +167,144 @@ def test_what_was_typed_survives_a_reload(visit: Visit):
     page.reload()
     expect(page.get_by_label("Message", exact=True)).to_have_value("half a sentence")
     expect(page.get_by_text("(1 filled in)")).to_be_visible()
+
+
+# --- files
+
+PNG = bytes.fromhex(  # 2 by 2 pixels
+    "89504e470d0a1a0a0000000d4948445200000002000000020802000000fdd49a73000000"
+    "1049444154789c63f8cfc000440c100a001fee03fd8b5f14d40000000049454e44ae426082"
+)
+HOSTILE = 'invoice\u202egnp.exe"><img src=x onerror=alert(1)>.txt'
+
+
+def choose(page: Page, *files: tuple[str, str, bytes]) -> None:
+    page.locator("input[type=file]").set_input_files(
+        [{"name": name, "mimeType": kind, "buffer": data} for name, kind, data in files]
+    )
+
+
+@pytest.mark.parametrize(("theme", "size"), LOOKS)
+def test_the_composer_lists_files_and_shows_them_as_each_product_would(visit: Visit, theme: str, size: tuple[int, int]):
+    visitor = visit(size, theme)
+    page = visitor.open("#/msg")
+    compose(page, "profile:oncall", "Root is full")
+    expect(page.get_by_text("At most 10 files, 50 MiB together")).to_be_visible()
+    choose(page, ("graph.png", "image/png", PNG), ("df.log", "text/plain", b"x" * 4_096))
+    chosen = page.get_by_role("group", name="Files").get_by_role("listitem")
+    expect(chosen).to_have_text(["graph.png 73 B", "df.log 4.0 KiB"])
+    expect(page.get_by_text("2 of 10 files, 4.1 KiB of 50 MiB")).to_be_visible()
+    slack, telegram, discord, mail = (
+        page.get_by_role("article", name=name) for name in ("Slack #ops", "Telegram", "Discord", "E-mail")
+    )
+    for product in (slack, telegram, discord, mail):
+        expect(product.get_by_role("img", name="graph.png")).to_be_visible()
+        expect(product.get_by_text("df.log")).to_be_visible()
+    expect(slack.locator(".message")).to_have_count(2)  # the files stand in the thread
+    expect(telegram.locator(".message")).to_have_count(3)  # a picture and a file are no album
+    expect(mail.locator(".message")).to_have_count(1)
+    assert (visitor.violations(), visitor.overflow()) == ([], 0)
+    page.get_by_role("button", name="Remove the file df.log").click()
+    expect(chosen).to_have_count(1)
+    expect(mail.get_by_text("df.log")).to_have_count(0)
+
+
+def test_files_are_dropped_and_images_are_pasted(visit: Visit):
+    page = visit().open("#/msg")
+    compose(page, "channel:teamchat", "Root is full", "#ops")
+    give = """([type, property, names]) => {
+        const data = new DataTransfer();
+        for (const name of names) data.items.add(new File(["x"], name, { type: name.endsWith("g") ? "image/png" : "" }));
+        const given = { bubbles: true, cancelable: true, [property[1]]: data };
+        document.querySelector(".composer__text textarea").dispatchEvent(new globalThis[type](property[0], given));
+    }"""
+    page.evaluate(give, ["DragEvent", ["drop", "dataTransfer"], ["a.txt", "b.txt"]])
+    page.evaluate(give, ["ClipboardEvent", ["paste", "clipboardData"], ["image.png"]])
+    listed = page.get_by_role("group", name="Files").get_by_role("listitem")
+    expect(listed).to_have_text(["a.txt 1 B", "b.txt 1 B", "image.png 1 B"])
+    expect(page.get_by_label("Message", exact=True)).to_have_value("Root is full")
+
+
+def test_a_file_that_cannot_be_sent_is_named_beside_the_others(visit: Visit):
+    visitor = visit()
+    visitor.expected = ("422",)
+    page = visitor.open("#/msg")
+    compose(page, "channel:teamchat", "Root is full", "#ops")
+    files, alert = page.get_by_role("group", name="Files"), page.get_by_role("group", name="Files").get_by_role("alert")
+    choose(page, ("a.log", "text/plain", b""))
+    expect(alert).to_have_text("a.log is empty.")
+    choose(page, *((f"{number}.log", "text/plain", b"x") for number in range(11)))
+    expect(alert).to_have_text("A message has at most 10 files.")
+    expect(files.get_by_role("listitem")).to_have_count(10)
+    for number in range(10):
+        page.get_by_role("button", name=f"Remove the file {number}.log").click()
+    choose(page, (HOSTILE, "text/plain", b"x"))
+    expect(alert).to_contain_text("not the name of a file")
+    expect(files.get_by_role("listitem")).to_contain_text('invoice\ufffdgnp.exe"><img src=x onerror=alert(1)>.txt')
+    assert visitor.violations("main") == []
+
+
+def test_a_message_with_files_is_sent_and_its_delivery_shows_them(visit: Visit, dashboard: ServedDashboard):
+    answers = dashboard.transport
+    answers.will_answer({"ok": True, "channel": "C0OPS", "ts": "1503435956.000247"})
+    page = visit().open("#/msg")
+    compose(page, "channel:guildchat", "Root is full", "100000000000000001")
+    page.get_by_text("Retry until the message is delivered").click()
+    choose(page, ("graph.png", "image/png", PNG), ("<b>.html", "text/html", b"<script>alert(1)</script>"))
+    page.get_by_role("button", name="Queue", exact=True).click()
+    page.get_by_role("button", name="Show").click()
+    files = page.get_by_role("region", name="Files")
+    expect(files.get_by_role("listitem")).to_have_count(2)
+    expect(files).to_contain_text("73 B")
+    expect(files.get_by_role("img", name="graph.png")).to_have_js_property("naturalWidth", 2)
+    expect(files.get_by_role("img")).to_have_count(1)
+    with page.expect_download() as waiting:
+        files.get_by_role("link", name="<b>.html").click()
+    assert waiting.value.path().read_bytes() == b"<script>alert(1)</script>"
+
+
+@pytest.mark.parametrize(("theme", "size"), LOOKS)
+def test_a_delivery_with_files_is_for_everybody(
+    visit: Visit, dashboard: ServedDashboard, theme: str, size: tuple[int, int]
+):
+    async def work(app: App) -> str:
+        attach = [
+            {"name": name, "content": b64encode(data).decode()}
+            for name, data in (("graph.png", PNG), ("a" * 190, b"x"))
+        ]
+        content = await app.files().take({"attach": attach})
+        [queued] = await app.outbox.enqueue(
+            [app.outbox.prepare("guildchat", "100000000000000001", "full", "cli", content=content)], Caller("cli")
+        )
+        return queued.id
+
+    visitor = visit(size, theme)
+    page = visitor.open(f"#/deliveries/{dashboard.do(work)}")
+    expect(page.get_by_role("img", name="graph.png")).to_be_visible()
+    assert (visitor.violations(), visitor.overflow()) == ([], 0)
+
+
+def test_an_edit_removes_the_files_of_its_message(visit: Visit, dashboard: ServedDashboard):
+    async def work(app: App) -> str:
+        attach = [{"name": "a.log", "content": b64encode(b"x").decode()}]
+        content = await app.files().take({"attach": attach, "key": "disk-files"})
+        [queued] = await app.outbox.enqueue(
+            [app.outbox.prepare("teamchat", "#files", "full", "cli", content=content)], Caller("cli")
+        )
+        return queued.id
+
+    page = visit().open(f"#/msg?edit={dashboard.do(work)}")
+    page.get_by_label("Remove the files of the message").check()
+    page.get_by_text("Retry until the message is delivered").click()
+    page.get_by_role("button", name="Replace", exact=True).click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Replace").click()
+    expect(page.get_by_text("The message was queued.")).to_be_visible()
+
+    async def newest(app: App) -> Mapping[str, object]:
+        found = await app.outbox.store.search(DeliveryFilter(target="#files"))
+        return found.items[0].content
+
+    assert dashboard.do(newest) == {"key": "disk-files", "attach": []}
 
 
 # --- deliveries

@@ -77,7 +77,7 @@ async def test_the_entry_of_a_profile_decides_whom_output_mentions_and_whether_i
 def test_the_message_says_how_it_ended_and_shows_the_end_of_the_output():
     run = run_of(RunStatus.FAILED, reason="it ended with exit code 2", started_at=1.0, finished_at=3.5)
     head, reason, place, help_, *rest = text_of(run, "a\nb\n").splitlines()
-    assert (head, reason, place) == ("❌ backup: failed after 2 s", run.reason, f"run 1 on {gethostname()}")
+    assert (head, reason, place) == ("backup: failed after 2 s", run.reason, f"run 1 on {gethostname()}")
     assert mentions(help_, "`tocsin runs log 1`", "`tocsin runs retry 1`")
     assert rest == ["", "a", "b"]
     assert text_of(run, "x" * 10_000).endswith("…" + "x" * 3500)

@@ -164,7 +164,7 @@ async def test_the_results_are_queued_for_the_output(machine: Machine, tmp_path:
     environ = {
         "TOCSIN_DATA_DIR": str(data_dir), "REDIS_URL": "off", "PATH": os.environ["PATH"], "SSH_KEEP_S": "0",
         "SSH_CONFIG": str(data_dir / "config"), "SMTP_HOST": "127.0.0.1", "SMTP_USER": "u@example.org",
-        "SMTP_PASS": "a-long-password",
+        "SMTP_PASS": "a-long-password", "PUBLIC_URL": "https://tocsin.example",
     }  # fmt: skip
     settings, installed = load_settings(environ=environ, env_file=Path("/dev/null"))
     async with open_app(settings, installed, direct_transport) as app, open_dashboard(app) as client:
@@ -173,4 +173,6 @@ async def test_the_results_are_queued_for_the_output(machine: Machine, tmp_path:
         run = (await client.post("/api/ssh/run", body, Prefer="wait=30")).json()
         assert (run["status"], run["delivery"]["status"]) == ("succeeded", "pending")
         [delivery] = (await app.outbox.store.search(DeliveryFilter())).items
-        assert delivery.message == "✅ echo hello: succeeded\n\nhere: succeeded\nhello"
+        assert delivery.message == "here: succeeded\nhello"
+        page = f"https://tocsin.example/#/runs/{run['id']}"
+        assert delivery.content == {"title": "echo hello: succeeded", "type": "success", "click": page}

@@ -149,3 +149,37 @@ async def test_a_dry_run_of_a_long_text_with_a_key_shows_that_the_whole_is_a_fil
     [part], [whole] = answer.json()["parts"], answer.json()["files"]
     assert "message.txt" in part["text"]
     assert (whole["name"], whole["size"]) == ("message.txt", 10_000)
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 600_000
+SHOWN: dict[str, tuple[str, str, bytes, str, str]] = {
+    "an image": ("graph.png", "image/png", PNG, "image/png", "inline"),
+    "a text": ("df.log", "text/plain", b"<script>alert(1)</script>", "application/octet-stream", "attachment"),
+    "a page": ("a.html", "text/html", b"<script>alert(1)</script>", "application/octet-stream", "attachment"),
+    "a drawing with scripts": ("a.svg", "image/svg+xml", b"<svg/>", "application/octet-stream", "attachment"),
+    "what only claims to be an image": ("a.png", "image/png", b"<html>", "application/octet-stream", "attachment"),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+async def test_a_file_of_a_delivery_is_shown_only_if_it_is_a_safe_image(name: str, opened: Opened):
+    client, _ = opened
+    file_name, kind, data, shown_kind, disposition = SHOWN[name]
+    sent = await post(client, "/api/msg/send", message({**WHOLE, "queue": True}), file(file_name, data, kind))
+    answer = await client.get(f"/api/deliveries/{sent.json()['id']}/file?number=1")
+    assert (answer.status, answer.body) == (200, data)
+    assert (answer.headers["content-type"], answer.headers["content-length"]) == (shown_kind, str(len(data)))
+    assert answer.headers["content-disposition"] == f"{disposition}; filename*=UTF-8''{file_name}"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in answer.headers["content-security-policy"]
+
+
+async def test_a_file_that_is_gone_or_was_never_there_is_not_found(opened: Opened):
+    client, app = opened
+    sent = await post(client, "/api/msg/send", message({**WHOLE, "queue": True}), file("a.log", b"1"))
+    path = f"/api/deliveries/{sent.json()['id']}/file"
+    [stored] = await app.files().store().hashes()
+    await app.files().store().remove(stored)
+    for query, said in (("?number=1", "content of a file is gone"), ("?number=2", "no file 2")):
+        answer = await client.get(path + query)
+        assert (answer.status, said in answer.json()["detail"]) == (404, True), answer.json()

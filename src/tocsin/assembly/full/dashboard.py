@@ -139,7 +139,7 @@ def _core_operations(app: "App", live: "LiveUpdates") -> "list[Operations]":
     return [
         run_operations(app.runs, lambda: open_run_control(app), app.features.run_kinds),
         _messaging(app),
-        delivery_operations(app.outbox, app.registry, app.messenger),
+        delivery_operations(app.outbox, app.registry, app.messenger, app.files),
         audit_operations(app.audit, lambda: _verify(app)),
         _settings(app),
         channel_settings_operations(app.registry, app.audit),

@@ -40,9 +40,9 @@ class FileIntake:
         """Return the content of a message with its files stored; unchanged without files.
 
         An item of `attach` is an object with `name` and `content` (Base64) or `hash`; with `paths`, for callers who may
-        read the files of this user, also the path of a file. A dry run reads the files and stores none; there, `name` and
-        `size` describe a file that is uploaded later. Raises
-        ChannelError for a file that cannot be attached, and what the store raises.
+        read the files of this user, also the path of a file. A dry run reads the files and stores none; there, `name`
+        and `size` describe a file that is uploaded later. Raises ChannelError for a file that cannot be attached, and
+        what the store raises.
         """
         given = content.get("attach")
         if not given:

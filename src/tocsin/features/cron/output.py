@@ -9,7 +9,6 @@ from tocsin.runs.model import FAILING, Run, RunStatus
 from tocsin.runs.queue import RecentRun
 
 MAX_CHARS = 3_500  # one message of every channel but one: more of the output is in the log
-_MARKS = {RunStatus.SUCCEEDED: "✅", RunStatus.CANCELLED: "⏹", RunStatus.INTERRUPTED: "⚠"}
 
 
 def count_failures(history: Sequence[RecentRun], since: float, last: str = "~") -> int:
@@ -43,7 +42,7 @@ def is_wanted(on: Sequence[str], run: Run, before: Run | None, *, changed: bool)
 def text_of(run: Run, output: str) -> str:
     """Return the message: how it ended, why, and the end of the output."""
     took = "" if run.duration_ms is None else f" after {_took(run.duration_ms)}"
-    lines = [f"{_MARKS.get(run.status, '❌')} {run.subject_name}: {run.status.replace('_', ' ')}{took}"]
+    lines = [f"{run.subject_name}: {run.status.replace('_', ' ')}{took}"]
     if run.reason:
         lines.append(run.reason)
     if run.status in FAILING:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tocsin.core.config.variables import PUBLIC_URL
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.execution import definition_of, job_work, order_again
@@ -14,7 +15,7 @@ from tocsin.features.cron.output import count_failures, is_wanted, text_of
 from tocsin.features.cron.service import CronJobs
 from tocsin.features.cron.store import JobStore, note_failure, note_success, stored_definition
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
+from tocsin.features.run_notices import failing, notify_stored, recovered, run_message, stored_notice
 from tocsin.runs.control import Retry, as_retry
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.admission import SUPERSEDED
@@ -83,14 +84,14 @@ class CronRuns(RunType):
         if not definition.output or run.started_at is None:
             return None
         if definition.type == JobType.MESSAGE:
-            wanted, text = run.ok, definition.command
-        else:
-            before = await self._run_before(run)
-            output = await self._context.runs().text(run.id, _COMPARED_CHARS)
-            changed = before is not None and output != await self._context.runs().text(before.id, _COMPARED_CHARS)
-            wanted = is_wanted(definition.output_on, run, before, changed=changed)
-            text = text_of(run, output or run.output.tail)
-        return RunMessage(definition.output, text, CRON.name) if wanted else None
+            return RunMessage(definition.output, definition.command, CRON.name) if run.ok else None
+        before = await self._run_before(run)
+        output = await self._context.runs().text(run.id, _COMPARED_CHARS)
+        changed = before is not None and output != await self._context.runs().text(before.id, _COMPARED_CHARS)
+        if not is_wanted(definition.output_on, run, before, changed=changed):
+            return None
+        text, address = text_of(run, output or run.output.tail), self._context.settings[PUBLIC_URL]
+        return run_message(run, definition.output, text, CRON.name, address)
 
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Record whether the job works, and return a notice if that has changed."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from tocsin.core.process.starting import Child, ProcessTimeoutError, streaming
 from tocsin.core.tasks import run_concurrently
 from tocsin.core.text.strings import number_of
+from tocsin.core.text.visible import one_line
 from tocsin.core.tracing.spans import SpanKind, span
 from tocsin.features.ssh.client.outcome import SHARED, Outcome, outcome_of
 from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession
@@ -189,8 +190,7 @@ async def dry_run(hosts: Sequence[HostEntry], handle: RunHandle) -> RunResult:
 
 def told(command: str, ended: RunResult | Run, results: Sequence[HostResult]) -> str:
     """Return the message about an ended run: its state, and the last output of each host."""
-    mark = "✅" if ended.status is RunStatus.SUCCEEDED else "❌"
-    lines = [f"{mark} {command}: {ended.status.replace('_', ' ')}", *([ended.reason] if ended.reason else [])]
+    lines = [f"{one_line(command)}: {ended.status.replace('_', ' ')}", *([ended.reason] if ended.reason else [])]
     room = MAX_TOLD // max(1, len(results))
     for result in results:
         printed = "\n".join(text.strip() for text in (result.stdout, result.stderr) if text.strip())

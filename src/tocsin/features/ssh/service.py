@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tocsin.core.config.variables import PUBLIC_URL
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.value import shorten
 from tocsin.core.tasks import run_concurrently
@@ -58,6 +59,7 @@ class Ssh:
         self._redact = context.redact
         self._output = context.output
         self.notices = context.abilities.notices
+        self.public_url = context.settings[PUBLIC_URL]
 
     @cached_property
     def _probes(self) -> "HealthProbes":

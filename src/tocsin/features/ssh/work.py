@@ -7,7 +7,7 @@ from tocsin.core.audit.actions import CLI
 from tocsin.core.text.strings import number_of
 from tocsin.features.abilities import Notices
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
+from tocsin.features.run_notices import interrupted, notify_stored, run_message, stored_notice
 from tocsin.features.ssh.execution import told
 from tocsin.features.ssh.feature import SSH_RUN
 from tocsin.features.ssh.model import SHOWN_COMMAND
@@ -23,15 +23,17 @@ class SshRuns(RunType):
     kind = "ssh"
     source = CLI.name
 
-    def __init__(self, notices: Notices) -> None:
+    def __init__(self, notices: Notices, public_url: str) -> None:
         self._notices = notices
+        self._public_url = public_url
 
     async def message(self, run: Run, request: Mapping[str, Any]) -> RunMessage | None:
         """Return the output of the hosts as a message, if the command has an `output`."""
         output = run.params.get("output")
         if not output or run.started_at is None or run.dry_run:
             return None
-        return RunMessage(output, told(run.subject_name, run, run.hosts), run.source or self.source)
+        text = told(run.subject_name, run, run.hosts)
+        return run_message(run, output, text, run.source or self.source, self._public_url)
 
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice of an interruption."""
@@ -57,7 +59,7 @@ class SshRuns(RunType):
 
 def run_type_of(ssh: Ssh) -> SshRuns:
     """Return the type of runs of commands on hosts."""
-    return SshRuns(ssh.notices)
+    return SshRuns(ssh.notices, ssh.public_url)
 
 
 WORK = WorkHooks[Ssh](run_types={"ssh": run_type_of})

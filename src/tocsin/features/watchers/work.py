@@ -4,9 +4,10 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
+from tocsin.core.config.variables import PUBLIC_URL
 from tocsin.features.context import FeatureContext, Notice
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
+from tocsin.features.run_notices import failing, notify_stored, recovered, run_message, stored_notice
 from tocsin.features.watchers.feature import WATCHER_RUN, WATCHERS
 from tocsin.features.watchers.model import KIND
 from tocsin.features.watchers.service import Watchers
@@ -48,7 +49,7 @@ class WatcherRuns(RunType):
         output = (await self._context.runs().text(run.id, MAX_CHARS + 1) or run.output.tail).strip()
         if run.ok and not output:
             return None
-        return RunMessage(destination, text_of(run, output), WATCHERS.name)
+        return run_message(run, destination, text_of(run, output), WATCHERS.name, self._context.settings[PUBLIC_URL])
 
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice about the first file that failed, or the first success after the last of them."""
@@ -86,9 +87,8 @@ class WatcherRuns(RunType):
 
 def text_of(run: Run, output: str) -> str:
     """Return the message: which file, how the run ended, why, and the beginning of its output."""
-    mark = "✅" if run.ok else "❌"
     ended = str(run.status).replace("_", " ")
-    lines = [f"{mark} {run.subject_name}: {run.params.get('path')} was {run.params.get('event')}: {ended}"]
+    lines = [f"{run.subject_name}: {run.params.get('path')} was {run.params.get('event')}: {ended}"]
     if run.reason:
         lines.append(run.reason)
     if run.status in FAILING:

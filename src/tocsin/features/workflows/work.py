@@ -6,7 +6,7 @@ from typing import Any
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.variables import PUBLIC_URL
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.run_notices import notify_stored, stored_notice
+from tocsin.features.run_notices import notify_stored, run_message, stored_notice
 from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
 from tocsin.features.workflows.feature import WORKFLOW_RUN
 from tocsin.features.workflows.service import Workflows
@@ -14,7 +14,7 @@ from tocsin.features.workflows.summary import is_wanted, notice_of, summary
 from tocsin.runs.control import RunControl
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
-from tocsin.runs.model import SUCCESSFUL, Run
+from tocsin.runs.model import Run
 from tocsin.runs.recorder import Work
 
 
@@ -44,11 +44,8 @@ class WorkflowRuns(RunType):
         before = await self._context.runs().store.last_before(run)
         if not is_wanted(request["notify_on"], run.status, before):
             return None
-        title, _, text = self._context.redact(summary(run)).partition("\n")
-        content = {"title": title, "type": "success" if run.status in SUCCESSFUL else "failure"}
-        if address := self._context.settings[PUBLIC_URL]:
-            content["click"] = f"{address}/#/runs/{run.id}"
-        return RunMessage(profile, text, run.source or self.source, content)
+        text, address = self._context.redact(summary(run)), self._context.settings[PUBLIC_URL]
+        return run_message(run, profile, text, run.source or self.source, address)
 
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice about the first failure, or about the first success after one."""

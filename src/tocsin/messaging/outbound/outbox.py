@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.action_tokens import with_secret
 from tocsin.channels.contract import NO_CONTENT, OutboundAdapter, Outgoing, Receipt, SendResult
-from tocsin.channels.model import KeyedMessage, Support
+from tocsin.channels.model import Support
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
@@ -18,7 +18,15 @@ from tocsin.core.ids import new_id
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.time.clock import Clock
 from tocsin.core.tracing.spans import SpanKind, current_tracer, span, stored_traceparent
-from tocsin.delivery.keyed import KeyedReceipt, Transmit, encode_ref, thread_of, transmit_keyed, waiting_with_key
+from tocsin.delivery.keyed import (
+    KeyedReceipt,
+    Transmit,
+    encode_ref,
+    thread_of,
+    transmit_keyed,
+    waiting_with_key,
+    with_key,
+)
 from tocsin.delivery.model import (
     CONTENT,
     OPEN,
@@ -103,7 +111,7 @@ class Outbox:
     ) -> "MessagePlan":
         """Return what a message would become, without sending it; raises like `prepare`."""
         outgoing = Outgoing(target, message, parse_mode=parse_mode, content=content)
-        return self._registry.adapter(channel).dresser.plan(_with_key(outgoing))
+        return self._registry.adapter(channel).dresser.plan(with_key(outgoing))
 
     def prepare(
         self,
@@ -128,7 +136,7 @@ class Outbox:
         """Check a message with extras like `prepare`, and return the message to queue."""
         adapter, outgoing = self._registry.adapter(channel), with_secret(outgoing)
         try:
-            checked, _ = adapter.check(_with_key(outgoing))
+            checked, _ = adapter.check(with_key(outgoing))
         except TocsinError:
             raise
         except Exception as error:  # the channel's code; a direct send also turns this into a result
@@ -378,12 +386,6 @@ class Outbox:
         facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
         detail = f"delivery {delivery.id} on {delivery.channel} to {delivery.target}"
         self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
-
-
-def _with_key(outgoing: Outgoing) -> Outgoing:
-    """Return the message as one with a key, if it has one: it must fit one message."""
-    key = outgoing.content.get("key")
-    return replace(outgoing, keyed=KeyedMessage(key)) if key and isinstance(key, str) else outgoing
 
 
 def _stored_extra(outgoing: Outgoing, adapter: OutboundAdapter | None = None) -> Mapping[str, Any]:

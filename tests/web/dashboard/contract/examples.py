@@ -56,6 +56,7 @@ EXAMPLES: dict[str, Example] = {
     "POST /api/msg/profiles/{name}/send": Example("profile", {"message": "hello"}),
     "GET /api/deliveries": Example(query="status=queued"),
     "GET /api/deliveries/{id}": Example("delivery"),
+    "GET /api/deliveries/{id}/file": Example("delivery with a file", query="number=1"),
     "POST /api/deliveries/{id}/withdraw": Example("keyed delivery"),
     "POST /api/deliveries/{id}/replay": Example("cancelled delivery"),
     "POST /api/deliveries/{id}/retry": Example("failed delivery"),

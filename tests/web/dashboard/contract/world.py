@@ -150,6 +150,12 @@ async def _keyed_delivery(world: ContractWorld) -> str:
     return str((await world.post("/api/msg/send", message))["id"])
 
 
+async def _delivery_with_a_file(world: ContractWorld) -> str:
+    attach = [{"name": "a.log", "content": b64encode(b"line").decode()}]
+    message = {"channel": "teamchat", "target": "#ops", "message": "hello", "attach": attach, "queue": True}
+    return str((await world.post("/api/msg/send", message))["id"])
+
+
 async def _failed_delivery(world: ContractWorld) -> str:
     delivery, store = await _delivery(world), world.app.outbox.store
     waits = AttemptOutcome(DeliveryStatus.RETRY_WAIT, error="HTTP 502", error_class="transient", wait_s=3600)
@@ -269,6 +275,7 @@ MAKERS: dict[str, Callable[[ContractWorld], Awaitable[str]]] = {
     "cron job": _cron,
     "dead delivery": _dead_delivery,
     "delivery": _delivery,
+    "delivery with a file": _delivery_with_a_file,
     "door": _door,
     "ended run": _ended_run,
     "failed delivery": _failed_delivery,

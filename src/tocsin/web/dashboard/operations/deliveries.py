@@ -1,11 +1,18 @@
 """Operations on the durable queue."""
 
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import Query
+from fastapi.responses import StreamingResponse
 
+from tocsin.channels.attached import IMAGES, UNKNOWN_TYPE
 from tocsin.channels.registry import Registry
 from tocsin.core.errors import UnknownChannelError
+from tocsin.delivery.files.intake import FileIntake
+from tocsin.delivery.files.store import FileGoneError
 from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.outbound.messenger import Messenger
@@ -20,13 +27,24 @@ from tocsin.web.dashboard.operations.messaging_models import OUTCOMES, SentMessa
 from tocsin.web.http.send_answers import response_to_send
 
 _CHANGES = ("not-found", "invalid-transition")
+_BYTES = {"content": {UNKNOWN_TYPE: {"schema": {"type": "string", "contentMediaType": UNKNOWN_TYPE}}}}
+# How the images begin that a browser may show; a type that the sender only claims is not enough.
+_BEGINNINGS = {
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+    "image/webp": (b"RIFF",),
+}
 
 
 class DeliveryOperations:
     """The operations on deliveries."""
 
-    def __init__(self, outbox: Outbox, registry: Registry, messenger: Messenger) -> None:
+    def __init__(
+        self, outbox: Outbox, registry: Registry, messenger: Messenger, files: Callable[[], FileIntake]
+    ) -> None:
         self._outbox = outbox
+        self._files = files
         self._messenger = messenger
         self._registry = registry
 
@@ -65,6 +83,28 @@ class DeliveryOperations:
     async def get_delivery(self, id: str) -> Any:
         """Get a delivery."""
         return await self._outbox.get(id)
+
+    @operation(
+        "GET",
+        "/api/deliveries/{id}/file",
+        extension=True,
+        problems=("not-found", "validation-failed"),
+        responses={200: _BYTES},
+    )
+    async def get_delivery_file(
+        self, id: str, number: Annotated[int, Query(ge=1, le=10, description="Position among the files.")] = 1
+    ) -> Any:
+        """Get a file of a delivery, while its content is kept.
+
+        PNG, JPEG, GIF and WebP images have their type; any other file is a download.
+        """
+        files = (await self._outbox.get(id)).content.get("attach", ())
+        if number > len(files):
+            raise HttpProblemError("not-found", f"The delivery has no file {number}.")
+        file = files[number - 1]
+        blocks = self._files().read(file["hash"])
+        first = await anext(blocks, b"")  # raises before the response begins, if the content is gone
+        return StreamingResponse(_following(first, blocks), headers=_file_headers(file, first))
 
     @operation(
         "POST",
@@ -120,6 +160,28 @@ class DeliveryOperations:
         return sent_message(response_to_send(receipt.result, receipt.failure), receipt)
 
 
-def delivery_operations(outbox: Outbox, registry: Registry, messenger: Messenger) -> Operations:
+def _file_headers(file: Mapping[str, Any], first: bytes) -> dict[str, str]:
+    kind = file.get("type", "")
+    is_image = kind in IMAGES and first.startswith(_BEGINNINGS[kind])
+    shown = "inline" if is_image else "attachment"
+    return {
+        "Content-Type": kind if is_image else UNKNOWN_TYPE,
+        "Content-Length": str(file["size"]),
+        "Content-Disposition": f"{shown}; filename*=UTF-8''{quote(file['name'], safe='')}",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+    }
+
+
+async def _following(first: bytes, blocks: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
+    async with aclosing(blocks):
+        yield first
+        async for block in blocks:
+            yield block
+
+
+def delivery_operations(
+    outbox: Outbox, registry: Registry, messenger: Messenger, files: Callable[[], FileIntake]
+) -> Operations:
     """Return the operations."""
-    return Operations("deliveries", DeliveryOperations(outbox, registry, messenger))
+    codes = {FileGoneError: "not-found"}
+    return Operations("deliveries", DeliveryOperations(outbox, registry, messenger, files), codes)

@@ -92,7 +92,8 @@ class MessagingRoutes:
             "items": [
                 self._channel(state, figures.get(state.spec.kind, ChannelFigures()), tests.get(state.spec.kind), until)
                 for state in parts.registry.states()
-            ]
+            ],
+            "max_files_bytes": parts.files().max_bytes,
         }
 
     def _channel(

@@ -61,6 +61,7 @@ class ChannelList:
     """All channels."""
 
     items: list[ChannelRecord]
+    max_files_bytes: Annotated[int, "What the files of one message may have together (`MAX_FILES_MB`)."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +139,7 @@ class SendMessage(MessageBody):
 
     channel: Annotated[str, Written(TextType(max_chars=100))]
     target: Annotated[str, Written(TextType(max_chars=500))]
-    message: Annotated[str, Written(TextType(max_chars=400000), examples=("The backup has finished",))]
+    message: Annotated[str, Written(TextType(True, 400_000), examples=("The backup has finished",))]
     subject: Annotated[str, text(500), "Alias of `title`."] = ""
     queue: Annotated[bool, FLAG, "Queue the message durably instead of sending it now."] = False
     dry_run: Annotated[bool, FLAG, "Only return the parts that would be sent."] = False
@@ -206,7 +207,7 @@ class QueuedMessage:
 class ProfileMessage(MessageBody):
     """Message for every target of a profile."""
 
-    message: Annotated[str, Written(TextType(max_chars=400000))]
+    message: Annotated[str, Written(TextType(True, 400_000))]
     dry_run: Annotated[bool, FLAG, "Only return what the message would become for each target."] = False
 
 

@@ -24,6 +24,7 @@ import { API } from "../strings/lib.js";
  * @property {AbortSignal} [signal]
  * @property {number} [timeout]  In milliseconds.
  * @property {string} [type]  Media type of a body that is a string or a Blob.
+ * @property {(share: number) => void} [progress]  Gets the share of the body that was sent.
  */
 /** @typedef {import("../types/api.js").GetAnswers} GetAnswers */
 /**
@@ -157,10 +158,12 @@ async function once(method, path, body, options) {
   if (options.signal?.aborted) cancel();
   options.signal?.addEventListener("abort", cancel, { once: true });
   try {
-    const response = await fetch(withQuery(path, options.query), {
-      method, signal: stop.signal, headers: headersOf(body, options), credentials: "same-origin",
-      cache: "no-store", redirect: "follow", body: encoded(body),
-    });
+    const init = {
+      method, signal: stop.signal, headers: headersOf(body, options), credentials: /** @type {const} */ ("same-origin"),
+      cache: /** @type {const} */ ("no-store"), redirect: /** @type {const} */ ("follow"), body: encoded(body),
+    };
+    const address = withQuery(path, options.query);
+    const response = options.progress ? await (await import("../lib/upload.js")).upload(address, init, options.progress) : await fetch(address, init);
     setServerTime(response.headers.get("Date"));
     return await answerOf(response, path, method);
   } catch (error) {

@@ -1,8 +1,9 @@
 // One delivery: its text and fields, its state and the reason, and the other messages with its key.
-import { html } from "../vendor/preact.js";
+import { html, useState } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { canChange, channelName, readChannels } from "../lib/channels.js";
 import { bytes } from "../lib/format.js";
+import { PICTURES, visibleName } from "../parts/message_files.js";
 import { definePage } from "../lib/page.js";
 import { link } from "../lib/router.js";
 import { ActionButton } from "../parts/action.js";
@@ -15,11 +16,14 @@ import { DELIVERIES } from "../strings/deliveries.js";
 
 /** @typedef {import("../pages/deliveries_actions.js").Delivery} Delivery */
 /** @typedef {import("../types/records.js").AuditEntry} Press  The audit entry of a pressed button. */
+/** @typedef {{name: string, type: string, size: number, alt?: string}} AttachedFile */
 /** @typedef {{delivery: Delivery, revisions: Delivery[], presses: Press[]}} Found  Deliveries with the key and presses, newest first. */
 
 const MOST_REVISIONS = 50;
 const MOST_PRESSES = 20;
 const WEB = /^https?:/i;
+const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
+const SHOWN_ELSEWHERE = ["title", "key"];
 
 export const page = definePage({
   title: ({ data }) => (data ? `${channelName(data.delivery.channel)} ${data.delivery.target}` : DELIVERIES.title),
@@ -50,11 +54,13 @@ function One({ data: { delivery, revisions, presses }, change, reload }) {
   const back = { href: "#/deliveries", label: DELIVERIES.back };
   const actions = html`<${KeyActions} delivery=${delivery} latest=${revisions[0]} reload=${reload} /><${Actions} delivery=${delivery} show=${show} />`;
   const withdraws = delivery.operation === "withdraw";
+  const files = /** @type {AttachedFile[]} */ (delivery.content.attach ?? []);
   return html`<${PageHead} title=${html`<${Target} to=${delivery} />`} note=${html`<${State} delivery=${delivery} />`} actions=${actions} back=${back} />
     ${delivery.error && html`<p class="delivery__error" dir="auto">${delivery.error}</p>`}
     ${!withdraws && html`<section class="panel delivery__message"><h2 class="visually-hidden">${DELIVERIES.message}</h2>
       ${delivery.content.title && html`<p class="delivery__title" dir="auto">${delivery.content.title}</p>`}
       <pre class="delivery__pre" dir="auto" tabindex="0" aria-label=${DELIVERIES.message}>${delivery.message}</pre></section>`}
+    ${files.length > 0 && html`<${Files} delivery=${delivery} files=${files} />`}
     <dl class="facts panel facts--panel">
       ${fact(DELIVERIES.operation, DELIVERIES.operations[delivery.operation] ?? delivery.operation)}
       ${delivery.key && fact(DELIVERIES.key, html`<a href=${`#/deliveries?key=${encodeURIComponent(delivery.key)}`}><code>${delivery.key}</code></a>`)}
@@ -111,12 +117,22 @@ function Revisions({ revisions, shown }) {
 
 /** The fields of a message that are used, but its title and key, which are shown elsewhere. @param {Delivery} delivery */
 function fields({ content }) {
-  return Object.entries(content).filter(([name]) => name !== "title" && name !== "key").map(([name, value]) => fact(DELIVERIES.fieldNames[name] ?? name, name === "attach" ? filesOf(/** @type {any} */ (value)) : valueOf(value)));
+  return Object.entries(content).filter(([name, value]) => !SHOWN_ELSEWHERE.includes(name) && !(name === "attach" && value.length)).map(([name, value]) => fact(DELIVERIES.fieldNames[name] ?? name, name === "attach" ? DELIVERIES.noFiles : valueOf(value)));
 }
 
-/** @param {{name: string, size: number}[]} files */
-function filesOf(files) {
-  return html`<ul class="targets">${files.map(({ name, size }) => html`<li><span dir="auto">${name}</span> <span class="muted">${bytes(size)}</span></li>`)}</ul>`;
+/** @param {{delivery: Delivery, files: AttachedFile[]}} props */
+function Files({ delivery, files }) {
+  return html`<section class="panel" aria-labelledby="files"><h2 id="files" class="panel__head">${DELIVERIES.files}</h2>
+    <ul class="lines">${files.map((file, index) => html`<${AttachedFileLine} key=${index} file=${file} address=${`${url`/api/deliveries/${delivery.id}/file`}?number=${index + 1}`} />`)}</ul></section>`;
+}
+
+/** A file with a link to its content; an image is shown, until its content is gone. @param {{file: AttachedFile, address: string}} props */
+function AttachedFileLine({ file: { name, type, size, alt }, address }) {
+  const [isGone, setGone] = useState(false);
+  const isPicture = PICTURES.has(type) && size <= MAX_PICTURE_BYTES && !isGone;
+  return html`<li class="line delivery__file"><a class="line__name" href=${address} download=${visibleName(name)}><bdi>${visibleName(name)}</bdi></a>
+    <span class="muted">${type}</span><span class="line__side">${bytes(size)}</span>
+    ${isPicture && html`<img class="message__picture" src=${address} alt=${alt || visibleName(name)} onError=${() => setGone(true)} />`}</li>`;
 }
 
 /** @param {any} value @returns {import("../vendor/preact.js").Child} */

@@ -12,7 +12,7 @@ import { MSG } from "../strings/msg.js";
 /** @typedef {import("../types/records.js").Channel} Channel */
 /** @typedef {import("../types/records.js").Profile} Profile */
 /** @typedef {Record<string, string>} Meanings  Of settings, by name. */
-/** @typedef {{channels: Channel[], profiles: Profile[], about: Meanings, edited?: import("../types/records.js").Delivery}} Messaging  `edited` is the delivery whose message is changed. */
+/** @typedef {{channels: Channel[], limit: number, profiles: Profile[], about: Meanings, edited?: import("../types/records.js").Delivery}} Messaging  `edited` is the delivery whose message is changed. */
 
 export const page = definePage({
   title: MSG.title,
@@ -26,7 +26,7 @@ export const page = definePage({
     ]);
     keepChannels(channels.items);
     const about = await meaningsOf(channels.items.flatMap(({ available, missing }) => (available ? missing : [])), signal);
-    return { channels: channels.items, profiles: profiles.items, about, edited };
+    return { channels: channels.items, limit: channels.max_files_bytes, profiles: profiles.items, about, edited };
   },
   View: Messaging,
   events: "status.changed",
@@ -42,7 +42,7 @@ async function meaningsOf(names, signal) {
 /** @param {import("../lib/page.js").PageProps<Messaging>} props */
 function Messaging({ data, query, reload }) {
   return html`<${PageHead} title=${MSG.title} note=${MSG.note} />
-    <${Composer} key=${data.edited?.id} edited=${data.edited} channels=${data.channels} profiles=${data.profiles} chosen=${query.to} sent=${reload} />
+    <${Composer} key=${data.edited?.id} edited=${data.edited} channels=${data.channels} limit=${data.limit} profiles=${data.profiles} chosen=${query.to} sent=${reload} />
     <${ChannelCards} channels=${data.channels} about=${data.about} reload=${reload} />
     <${ProfileTable} profiles=${data.profiles} />`;
 }

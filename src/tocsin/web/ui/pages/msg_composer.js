@@ -8,7 +8,8 @@ import { ActionButton } from "../parts/action.js";
 import { Shape, Status } from "../parts/status.js";
 import { confirm } from "../parts/dialog.js";
 import { toast } from "../parts/toast.js";
-import { MoreFields, given } from "../pages/msg_fields.js";
+import { FilesField, bodyWith, described, useFiles } from "../pages/msg_files.js";
+import { MoreFields, given, problemOf } from "../pages/msg_fields.js";
 import { Previews, usePreviews } from "../pages/msg_preview.js";
 import { MSG } from "../strings/msg.js";
 
@@ -20,12 +21,13 @@ import { MSG } from "../strings/msg.js";
 /** @typedef {{path: string, body: Record<string, any>, channel: string, profile: string}} Call  One of `channel` and `profile` is empty. */
 
 const DRAFT = "message";
+const UPLOAD_TIMEOUT_MS = 3_600_000; // the server ends uploads that stall
 
 /**
- * @param {{channels: Channel[], profiles: Profile[], chosen?: string, edited?: Delivery, sent: () => Promise<void>}} props
- *   `edited` is the delivery of the message that is replaced.
+ * @param {{channels: Channel[], profiles: Profile[], limit: number, chosen?: string, edited?: Delivery, sent: () => Promise<void>}} props
+ *   `edited` is the delivery of the message that is replaced; `limit` the bytes of the files of a message.
  */
-export function Composer({ channels, profiles, chosen, edited, sent }) {
+export function Composer({ channels, profiles, limit, chosen, edited, sent }) {
   const usable = channels.filter((channel) => channel.configured);
   const first = chosen || (usable[0] ? `channel:${usable[0].channel}` : "");
   const none = edited ? draftFrom(edited) : { to: first, target: "", text: "", queue: false, fields: {} };
@@ -41,18 +43,24 @@ export function Composer({ channels, profiles, chosen, edited, sent }) {
     keepDraft(name, next);
   };
   useEffect(() => void (chosen && change({ to: chosen })), [chosen]);
+  const choice = useFiles(limit);
+  const [share, setShare] = useState(/** @type {number | undefined} */ (undefined));
   const call = callOf(draft);
-  const { plans, problems, hint } = usePreviews(call, draft);
+  const planned = choice.files.length ? { ...call, body: { ...call.body, attach: described(choice.files) } } : call;
+  const { plans, problems, hint } = usePreviews(planned, draft);
+  const wrong = { ...problems, ...refused };
   if (!usable.length) return html`<p class="all-well composer__none"><${Shape} tone="warn" size=${16} />${MSG.needChannel}</p>`;
+  const hasFiles = /** @type {any[]} */ (edited?.content.attach ?? []).length > 0;
   const modes = channels.find(({ channel }) => channel === call.channel)?.capabilities.parse_modes ?? [];
   const send = async () => {
     const question = { title: MSG.editTitle(draft.target), text: MSG.editText, action: MSG.replace };
     if (edited && !(await confirm(question))) return;
     try {
-      const told = await sendNow(call, draft);
+      const told = await sendNow(call, draft, choice.files, setShare).finally(() => setShare(undefined));
       setResults(told);
       if (told.every((result) => result.ok)) {
         dropDraft(name);
+        choice.clear();
         if (edited) return go(link("deliveries", edited.id));
         setDraft({ ...none, to: draft.to, target: draft.target, queue: draft.queue });
       }
@@ -69,17 +77,20 @@ export function Composer({ channels, profiles, chosen, edited, sent }) {
   };
   return html`<section class=${`panel composer${call.channel ? "" : " composer--many"}`} aria-labelledby="compose"><h2 id="compose">${edited ? MSG.editing(edited.key) : MSG.compose}</h2>
     ${edited && html`<p class="notice notice--info composer__edits">${MSG.editNote} <a href="#/msg">${MSG.compose}</a></p>`}
-    <div class="composer__form" onKeyDown=${onKey}>
+    <div class=${choice.over ? "composer__form composer__form--over" : "composer__form"} onKeyDown=${onKey} ...${choice.events}>
       <${Destination} draft=${draft} change=${change} channels=${usable} profiles=${profiles} />
       <label class="field composer__text"><span class="field__label">${MSG.text}</span>
         <textarea class="input" rows="5" dir="auto" value=${draft.text} onInput=${(/** @type {any} */ event) => change({ text: event.currentTarget.value })}></textarea></label>
-      <${MoreFields} fields=${draft.fields} change=${(/** @type {Record<string, any>} */ fields) => change({ fields })} problems=${{ ...problems, ...refused }} modes=${modes} />
+      <${MoreFields} fields=${draft.fields} change=${(/** @type {Record<string, any>} */ fields) => change({ fields })} problems=${wrong} modes=${modes} />
+      <${FilesField} choice=${choice} limit=${limit} problem=${problemOf("attach", wrong)} share=${share} />
+      ${hasFiles && html`<label class="check composer__text"><input type="checkbox" checked=${Boolean(draft.fields.attach)}
+        onChange=${(/** @type {any} */ event) => change({ fields: { ...draft.fields, attach: event.currentTarget.checked ? [] : undefined } })} /> ${MSG.removeFiles}</label>`}
       <div class="composer__foot">
         ${call.channel && html`<label class="check"><input type="checkbox" checked=${draft.queue} onChange=${(/** @type {any} */ event) => change({ queue: event.currentTarget.checked })} /> ${MSG.queueHint}</label>`}
         <${ActionButton} kind="primary" icon="msg" run=${send} disabled=${Boolean(hint)}>${edited ? MSG.replace : draft.queue && call.channel ? MSG.queue : MSG.send}<//>
       </div>
     </div>
-    <${Previews} plans=${plans} hint=${hint} many=${!call.channel} />
+    <${Previews} plans=${plans} hint=${hint} many=${!call.channel} pictures=${choice.files.map(({ picture }) => picture)} />
     <${Results} results=${results} />
   </section>`;
 }
@@ -98,7 +109,8 @@ function Destination({ draft, change, channels, profiles }) {
 
 /** The draft that replaces a message: what it says now. @param {Delivery} edited @returns {Draft} */
 function draftFrom({ channel, target, message, content, format }) {
-  const fields = { ...content, priority: MSG.priorities.find(([, , number]) => number === content.priority)?.[0], format: format === "native" ? "" : format };
+  const { attach: _, ...others } = content; // an edit without files keeps those that are there
+  const fields = { ...others, priority: MSG.priorities.find(([, , number]) => number === content.priority)?.[0], format: format === "native" ? "" : format };
   return { to: `channel:${channel}`, target, text: message, queue: false, fields };
 }
 
@@ -113,19 +125,20 @@ function targetsKnown(to, channels, profiles) {
 function callOf({ to, target, text, fields }) {
   const at = to.indexOf(":");
   const name = to.slice(at + 1);
-  const body = { message: text, ...given(fields) };
+  const body = { message: text, ...given(fields), ...(fields.attach ? { attach: fields.attach } : {}) };
   if (to.startsWith("profile:")) return { path: url`/api/msg/profiles/${name}/send`, body, channel: "", profile: name };
   return { path: "/api/msg/send", body: { channel: name, target, ...body }, channel: name, profile: "" };
 }
 
-/** @param {Call} call @param {Draft} draft @returns {Promise<SendResult[]>} */
-async function sendNow({ path, body, profile }, { queue }) {
+/** @param {Call} call @param {Draft} draft @param {import("../pages/msg_files.js").ChosenFile[]} files @param {(share: number) => void} progress @returns {Promise<SendResult[]>} */
+async function sendNow({ path, body, profile }, { queue }, files, progress) {
+  const options = files.length ? { progress, timeout: UPLOAD_TIMEOUT_MS } : {};
   if (profile) {
-    const answer = await api.post(path, body);
+    const answer = await api.post(path, bodyWith(body, files), options);
     if (answer.ok) toast.ok(MSG.fanOut(answer.sent, answer.results.length));
     return answer.results;
   }
-  const answer = await api.post(path, { ...body, queue });
+  const answer = await api.post(path, bodyWith({ ...body, queue }, files), options);
   if (!queue || answer.ok === false) {
     if (answer.ok) toast.ok(MSG.done(answer.target));
     return [answer];

@@ -46,7 +46,7 @@ export function MoreFields({ fields, change, problems, modes }) {
 }
 
 /** The problem of a field, or of a part of it. @param {string} name @param {Record<string, string>} problems */
-function problemOf(name, problems) {
+export function problemOf(name, problems) {
   const [found] = Object.entries(problems).filter(([pointer]) => pointer === name || pointer.startsWith(`${name}/`));
   return found?.[1];
 }

@@ -38,13 +38,13 @@ export function usePreviews(call, draft) {
 
 /** @param {Call} call @param {Draft} draft */
 function lacking({ channel, body }, { target, text }) {
-  if (!text.trim() && !body.title) return MSG.previewNone;
+  if (!text.trim() && !body.title && !body.attach?.length) return MSG.previewNone;
   return channel && !target.trim() ? MSG.previewTarget : "";
 }
 
 /** @param {Call} call @param {AbortSignal} signal @returns {Promise<Preview>} */
 async function ask({ path, body, channel }, signal) {
-  const refused = (/** @type {string} */ error) => [{ channel, target: body.target ?? "", parts: [], warnings: [], fields: [], error, skipped: "" }];
+  const refused = (/** @type {string} */ error) => [{ channel, target: body.target ?? "", parts: [], warnings: [], fields: [], files: [], error, skipped: "" }];
   try {
     const answer = await api.post(path, { ...body, dry_run: true }, { signal });
     const plans = answer.plans ?? (answer.parts ? [{ ...answer, channel, target: body.target, error: "", skipped: "" }] : refused(answer.error));
@@ -56,31 +56,36 @@ async function ask({ path, body, channel }, signal) {
   }
 }
 
-/** @param {{plans: Plan[], hint: string, many: boolean}} props */
-export function Previews({ plans, hint, many }) {
+/** @param {{plans: Plan[], hint: string, many: boolean, pictures: string[]}} props  `pictures` are the addresses of images among the files, by their order. */
+export function Previews({ plans, hint, many, pictures }) {
   const failed = plans.filter(({ error, skipped }) => error && !skipped).length;
   return html`<section class=${many ? "previews previews--many" : "previews"} aria-labelledby="preview"><h3 id="preview">${MSG.preview}</h3>
     <p class=${plans.length ? "visually-hidden" : "muted"} role="status">${plans.length ? MSG.previewed(plans.length, failed) : hint}</p>
-    ${plans.map((plan) => html`<${Target} key=${`${plan.channel} ${plan.target}`} plan=${plan} />`)}</section>`;
+    ${plans.map((plan) => html`<${Target} key=${`${plan.channel} ${plan.target}`} plan=${plan} pictures=${pictures} />`)}</section>`;
 }
 
-/** @param {{plan: Plan}} props */
-function Target({ plan }) {
+/** @param {{plan: Plan, pictures: string[]}} props */
+function Target({ plan, pictures }) {
   const name = channelName(plan.channel);
+  const files = plan.files.map((file, index) => ({ ...file, picture: pictures[index] }));
+  const all = Math.max(plan.parts.length, ...files.map(({ part }) => part));
+  const numbers = [...Array(all).keys()].map((index) => index + 1);
   const changed = plan.fields.filter(({ support }) => support !== "native");
   return html`<article class="outcome" aria-label=${`${name} ${plan.target}`}>
     <h4>${name && html`<strong>${name}</strong> `}<span class="muted" dir="auto">${plan.target}</span></h4>
     ${plan.skipped ? html`<p class="outcome__note"><${Shape} tone="off" /> ${plan.skipped}</p>` : html`
       ${plan.error && html`<p class="outcome__note outcome__note--bad"><${Shape} tone="bad" /> <span dir="auto">${plan.error}</span></p>`}
-      ${plan.parts.map((part, index) => html`<${Part} part=${part} number=${index + 1} all=${plan.parts.length} name=${name} />`)}
+      ${numbers.map((number) => html`<${Part} plan=${plan} number=${number} all=${all} name=${name} files=${files.filter(({ part }) => part === number)} />`)}
       ${changed.length > 0 && html`<ul class="outcome__fields">${changed.map(({ field, support, note }) => html`<li><${Shape} tone=${support === "ignored" ? "warn" : "info"} />
         <span><strong>${MSG.fields[field] ?? field}:</strong> <span dir="auto">${support === "ignored" ? MSG.ignored(note) : note}</span></span></li>`)}</ul>`}`}
   </article>`;
 }
 
-/** @param {{part: Plan["parts"][number], number: number, all: number, name: string}} props */
-function Part({ part, number, all, name }) {
-  const label = MSG.part(number, all, part.length);
-  return html`<figure class="outcome__part"><${Message} layout=${part.layout} label=${all > 1 ? `${name}, ${label}` : MSG.on(name)} />
-    <figcaption class="muted">${label}${part.layout.silent ? MSG.silently : ""}</figcaption></figure>`;
+/** @param {{plan: Plan, number: number, all: number, name: string, files: import("../parts/message_files.js").ShownFile[]}} props */
+function Part({ plan, number, all, name, files }) {
+  const part = plan.parts[number - 1];
+  const layout = part?.layout ?? { look: plan.parts[0]?.layout.look ?? "chat", sections: [], headers: [], silent: false };
+  const label = part ? MSG.part(number, all, part.length) : MSG.filePart(number, all, files.length);
+  return html`<figure class="outcome__part"><${Message} layout=${layout} label=${all > 1 ? `${name}, ${label}` : MSG.on(name)} files=${files} />
+    <figcaption class="muted">${label}${layout.silent ? MSG.silently : ""}</figcaption></figure>`;
 }

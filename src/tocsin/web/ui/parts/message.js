@@ -1,6 +1,7 @@
 // A message as its product shows it, drawn from the layout that the server made of it.
 import { html } from "../vendor/preact.js";
 import { Mark } from "../parts/mark.js";
+import { MessageFiles } from "../parts/message_files.js";
 import { MESSAGE } from "../strings/message.js";
 
 /** @typedef {import("../types/records.js").MessageLayout} MessageLayout */
@@ -12,15 +13,17 @@ const SAFE = /^(https?:|mailto:)/i;
 const NAMED = ["post", "card"];
 const TAGS = /** @type {Record<string, string>} */ ({ bold: "strong", italic: "em", underline: "u", strike: "s", code: "code", heading: "strong" });
 
-/** @param {{layout: MessageLayout, label: string}} props  `label` names the message for screen readers. */
-export function Message({ layout, label }) {
+/** @param {{layout: MessageLayout, label: string, files?: import("../parts/message_files.js").ShownFile[]}} props  `label` names the message for screen readers. */
+export function Message({ layout, label, files = [] }) {
   const named = NAMED.includes(layout.look);
+  const attached = files.length > 0 && html`<${MessageFiles} files=${files} />`;
+  const above = layout.look === "chat"; // the text is a caption there
   return html`<div class=${`message message--${layout.look}`} role="group" aria-label=${label} tabindex="0">
     ${named && html`<span class="message__face" aria-hidden="true"><${Mark} size=${20} /></span>`}
     <div class="message__body">
       ${named && html`<p class="message__from"><strong>Tocsin</strong> <span class="message__app">${MESSAGE.app}</span></p>`}
       ${layout.headers.length > 0 && html`<dl class="message__headers">${layout.headers.map(({ name, value }) => html`<dt>${name}</dt><dd dir="auto">${value}</dd>`)}</dl>`}
-      ${layout.sections.map((section) => html`<${SectionView} section=${section} />`)}
+      ${above && attached}${layout.sections.map((section) => html`<${SectionView} section=${section} />`)}${!above && attached}
     </div>
   </div>`;
 }

@@ -57,6 +57,8 @@ export const DELIVERIES = {
     thread: "Thread", ttl: "Expires after, in seconds", if_gone: "If it was deleted there", unable: "If the channel cannot edit",
   }),
   yes: "yes",
+  files: "Files",
+  noFiles: "Removed",
   edit: "Edit",
   withdraw: "Withdraw",
   /** @param {string} target */

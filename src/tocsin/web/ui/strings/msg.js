@@ -57,8 +57,30 @@ export const MSG = {
   set: (count) => `(${count} filled in)`,
   fields: /** @type {Record<string, string>} */ ({
     title: "Title", format: "Format of the message", type: "Type", priority: "Priority", click: "Link", actions: "Buttons", mention: "Mention",
-    key: "Key", thread: "Thread", if_gone: "If it was deleted there", unable: "If the channel cannot edit", ttl: "Expires after, in seconds", silent: "No sound",
+    key: "Key", thread: "Thread", attach: "Files", if_gone: "If it was deleted there", unable: "If the channel cannot edit", ttl: "Expires after, in seconds", silent: "No sound",
   }),
+  files: "Files",
+  chooseFiles: "Choose files",
+  /** @param {number} most @param {string} limit */
+  filesHint: (most, limit) => `Or drop them here, or paste an image. At most ${most} files, ${limit} together.`,
+  /** @param {number} count @param {number} most @param {string} used @param {string} limit */
+  filesUsed: (count, most, used, limit) => `${count} of ${most} files, ${used} of ${limit}`,
+  /** @param {number} most */
+  tooMany: (most) => `A message has at most ${most} files.`,
+  /** @param {string} name */
+  emptyFile: (name) => `${name} is empty.`,
+  /** @param {string} name */
+  folder: (name) => `${name} is a folder. Choose files.`,
+  /** @param {string} name @param {string} limit */
+  tooLarge: (name, limit) => `${name} is too large: the files of a message have at most ${limit} together.`,
+  /** @param {string} name */
+  removeFile: (name) => `Remove the file ${name}`,
+  removeFiles: "Remove the files of the message",
+  uploading: "Upload",
+  /** @param {number} share */
+  uploaded: (share) => `${Math.round(share * 100)} % uploaded`,
+  /** @param {number} number @param {number} all @param {number} files */
+  filePart: (number, all, files) => `${all > 1 ? `Part ${number} of ${all}, ` : ""}${files === 1 ? "1 file" : `${files} files`}`,
   formats: /** @type {[string, string][]} */ ([["", "Default of the channel"], ["plain", "Plain text"], ["markdown", "Markdown"]]),
   types: /** @type {[string, string][]} */ ([["", "None"], ["info", "Information"], ["success", "Success"], ["warning", "Warning"], ["failure", "Failure"]]),
   priorities: /** @type {[value: string, word: string, number: number][]} */ ([

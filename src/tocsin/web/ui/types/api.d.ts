@@ -238,6 +238,7 @@ export interface ChannelConnection {
 /** All channels. */
 export interface ChannelList {
   items: ChannelRecord[];
+  max_files_bytes: number;
 }
 /** Channel, configured or not. */
 export interface ChannelRecord {
@@ -646,6 +647,7 @@ export interface DryRun {
   parts: PartPlan[];
   warnings: string[];
   fields: FieldPlan[];
+  files: FilePlan[];
 }
 /** An entry. */
 export interface EntryRecord {
@@ -698,6 +700,13 @@ export interface FileEvent {
   at: string;
   type: WatchEvent;
   path: string;
+}
+/** One of the files of a message, with its media type and its bytes. */
+export interface FilePlan {
+  name: string;
+  type: string;
+  size: number;
+  part: number;
 }
 /** State of the list of first steps; further steps are those of features. */
 export interface FirstSteps {
@@ -1728,6 +1737,11 @@ export interface SendMessage {
   queue?: boolean;
   dry_run?: boolean;
 }
+/** The message, and its files. Every part with a file name is attached, in their order. */
+export interface SendMessageBody {
+  message: SendMessage;
+  file?: string[];
+}
 /** The outcome of one message. */
 export interface SendResult {
   ok: boolean;
@@ -1735,6 +1749,11 @@ export interface SendResult {
   target: string;
   message: string;
   error: string;
+}
+/** The message, and its files. Every part with a file name is attached, in their order. */
+export interface SendToProfileBody {
+  message: ProfileMessage;
+  file?: string[];
 }
 /** Result of one message. */
 export interface SentMessage {
@@ -1996,6 +2015,7 @@ export interface TargetPlan {
   parts: PartPlan[];
   warnings: string[];
   fields: FieldPlan[];
+  files: FilePlan[];
   channel: string;
   target: string;
   error: string;
