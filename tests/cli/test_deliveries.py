@@ -339,6 +339,32 @@ def test_with_redis_a_published_message_is_on_the_stream_and_a_worker_sends_it(
     ]
 
 
+def test_a_published_file_waits_on_the_bus_and_is_sent_by_the_worker_that_takes_it(
+    wired: Cli, town: StandinCluster, private_redis: RedisServer, until: Until
+):
+    env, path = {"REDIS_URL": private_redis.url, "STORE": "redis"}, wired.home / "df.log"
+    path.write_bytes(b"91 %")
+    done = wired("publish", "teamchat", "#ops", "full", "--attach", str(path), env=env)
+    assert (done.code, done.err) == (0, "")
+    path.unlink()
+    assert private_redis.ask("XLEN", "outbound:teamchat") == ":1"
+    with wired.running("worker", env={**env, "TOCSIN_DATA_DIR": str(wired.home / "another host")}) as child:
+        until(lambda: list(town.teamchat.files.values()) == [b"91 %"])
+        assert end(child)[0] == 0
+
+
+@pytest.mark.parametrize(("words", "attach"), [((), None), (("--no-files",), [])])
+def test_an_edit_says_whether_it_removes_the_files_of_its_message(
+    wired: Cli, words: tuple[str, ...], attach: list[object] | None
+):
+    assert wired("send", "teamchat", "#ops", "full", "--key", "disk", *words, "--queue").code == 0
+    assert listed(wired)[0]["content"].get("attach") == attach
+
+
+def test_files_are_attached_or_removed_and_not_both(wired: Cli):
+    assert wired("send", "teamchat", "#ops", "full", "--attach", "a.log", "--no-files").code == 2
+
+
 @pytest.mark.parametrize("words", [("smoke", "#ops", "x"), ("teamchat", "", "x"), ("teamchat", "#ops", "")])
 def test_what_could_never_be_sent_is_not_published(wired: Cli, words: tuple[str, ...]):
     done = wired("publish", *words)

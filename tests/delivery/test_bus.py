@@ -25,7 +25,10 @@ from tocsin.core.ids import new_id
 from tocsin.core.storage.redis_client import RedisClient, open_redis
 from tocsin.delivery.bus.bus import BRIDGE, Bus, BusTimings, publish
 from tocsin.delivery.bus.entry import GROUP, MAX_BYTES, MAX_REJECTED, REJECTED, BusEntry, rejected
+from tocsin.delivery.files.folder import FolderFiles
+from tocsin.delivery.files.intake import FileIntake
 from tocsin.delivery.model import Delivery, DeliveryStatus, NewDelivery, Policy
+from tocsin.testing.fakes import FakeClock
 
 KINDS = {"email": "email", "teamchat": "teamchat", "slack": "teamchat", "botchat": "botchat", "guildchat": "guildchat"}
 # What tests wait for comes sooner; those of the promises in seconds run at the usual pace.
@@ -156,6 +159,28 @@ async def test_a_stream_entry_carries_all_terms_as_fields_or_json(url: str, clie
     assert queue.accepted == [
         NewDelivery("email", "a@b.c", "hi", "bus", Policy.AT_MOST_ONCE, "", 5.0, 1795161600.0, "bus:alert-7")
     ]
+
+
+async def test_files_of_an_entry_are_stored_and_one_whose_content_is_gone_is_rejected(
+    url: str, client: RedisClient, tmp_path: Path
+):
+    store = FolderFiles(tmp_path, 2**20, FakeClock())
+    seen: list[BusEntry] = []
+
+    def keep(channel: str, entry: BusEntry) -> NewDelivery:
+        seen.append(entry)
+        return prepare(channel, entry)
+
+    queue, take_files = Queue(), FileIntake(lambda: store, 2**20).take
+    async with buses(url, queue, prepare=keep, take_files=take_files):
+        for file in ({"hash": "0" * 64}, {"content": "bGluZQ=="}):
+            whole = {"target": "a@b.c", "message": "hi", "attach": [{"name": "a.log", **file}]}
+            await publish(client, "email", {"data": json.dumps(whole)})
+        await until(lambda: queue.accepted)
+        await until_empty(client, "outbound:email")
+    [attached] = seen[0].content["attach"]
+    assert (attached["size"], await store.hashes()) == (4, {attached["hash"]})
+    assert "the content of a file is gone" in (await rejected(client, 1))[0]["reason"]
 
 
 async def test_the_key_is_the_entry_s_id_when_none_is_given(url: str, client: RedisClient):

@@ -24,6 +24,7 @@ from tocsin.features.ability_records import (
 )
 from tocsin.features.context import Notice
 from tocsin.features.skill_records import ActivationCheck, SkillRecord
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.providers.contract import ChatProvider, ModelTool, Question, WorkLimits, WorkReport
 from tocsin.runs.control import StartRequest
 from tocsin.runs.engine.active_run import ActiveRun
@@ -253,6 +254,17 @@ class BotView(Protocol):
 
         Chats of the bot may, because its access rules have let them in; elsewhere, the people of ACTION_PEOPLE.
         """
+        ...
+
+    def may_admit(self, message: InboundMessage, /) -> bool:
+        """Whether the sender of a handled message may decide who may use the bot.
+
+        The admin chat may; elsewhere, the people of ACTION_PEOPLE.
+        """
+        ...
+
+    async def admit(self, chat_id: str, caller: Caller, /, *, approved: bool) -> str:
+        """Allow or deny a chat, and return the decision as a sentence."""
         ...
 
     def cause(self, message: InboundMessage, /) -> str:

@@ -51,7 +51,9 @@ class Notice:
     source: str = ""  # the feature or object that reports it
     link: str = ""  # the page of the dashboard, such as `#/cron/…`
     dedupe_key: str = ""  # notices with the same key within a day are merged
-    run_id: str = ""  # the run with a step that waits for approval, or one that failed and can be repeated
+    # The run with a step that waits for approval, or one that failed and can be repeated; `chat:` and the ID of a chat
+    # that asks for access, whose `step` is `access`.
+    run_id: str = ""
     step: str = ""
     output: str = ""  # where the same message was already sent: a profile, or `<channel>:<target>`
     once: bool = False  # a repeated notice with this key is ignored, not counted

@@ -214,7 +214,8 @@ def test_files_are_dropped_and_images_are_pasted(visit: Visit):
     compose(page, "channel:teamchat", "Root is full", "#ops")
     give = """([type, property, names]) => {
         const data = new DataTransfer();
-        for (const name of names) data.items.add(new File(["x"], name, { type: name.endsWith("g") ? "image/png" : "" }));
+        const typeOf = (name) => (name.endsWith("g") ? "image/png" : "");
+        for (const name of names) data.items.add(new File(["x"], name, { type: typeOf(name) }));
         const given = { bubbles: true, cancelable: true, [property[1]]: data };
         document.querySelector(".composer__text textarea").dispatchEvent(new globalThis[type](property[0], given));
     }"""

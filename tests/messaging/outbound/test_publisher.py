@@ -16,7 +16,8 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ChannelError, UnknownChannelError
 from tocsin.core.storage.database import Database, DatabaseError
 from tocsin.core.storage.redis_client import RedisClient, open_redis
-from tocsin.delivery.bus.entry import BusEntry
+from tocsin.core.text.compact_json import to_json
+from tocsin.delivery.bus.entry import BusEntry, named_files
 from tocsin.delivery.model import Policy
 from tocsin.delivery.sqlite.schema import MIGRATIONS
 from tocsin.delivery.sqlite.store import SqliteStore
@@ -134,6 +135,16 @@ async def test_what_could_never_be_sent_is_not_published(
     with pytest.raises(error):
         await desk.publisher(private_redis).publish(channel, target, message, TEST)
     assert private_redis.ask("DBSIZE") == ":0"
+
+
+async def test_the_hashes_of_files_that_wait_on_the_bus_are_known(desk: Desk, private_redis: RedisServer):
+    hashes = ["0" * 63 + "a", "f" * 64]
+    client = open_redis(private_redis.url)
+    for number, each in enumerate(hashes):
+        whole = {"target": "tower", "message": "fire", "attach": [{"name": "a.log", "hash": each, "size": 4}]}
+        await client.command("XADD", f"outbound:bell{number}", "*", "data", to_json(whole))
+    assert await named_files(client) == frozenset(hashes)
+    await client.aclose()
 
 
 async def test_without_redis_and_without_the_queue_it_is_an_error(desk: Desk):

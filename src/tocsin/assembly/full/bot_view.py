@@ -3,7 +3,7 @@
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
-from tocsin.assembly.full.bot import build_sessions, find_conversation, use_redis
+from tocsin.assembly.full.bot import build_sessions, find_conversation, open_access, use_redis
 from tocsin.assembly.storage import is_redis_there
 from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk.sessions import Sessions
@@ -14,6 +14,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.features.ability_records import BotWindow, BotWindowList
 from tocsin.messaging.inbound.indicator import show_indicator
 from tocsin.messaging.inbound.presses.links import receiver_of
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.model import RunTrigger
 
 if TYPE_CHECKING:
@@ -46,8 +47,25 @@ class ProgramBotView:
         registry = self._app.registry
         if is_by_link(message):
             return False
+        return registry.spec(message.channel).conversation or self._is_named(message)
+
+    def may_admit(self, message: InboundMessage, /) -> bool:
+        """Whether a message comes from the admin chat, or from a person whom ACTION_PEOPLE names."""
+        registry = self._app.registry
+        if is_by_link(message):
+            return False
         if registry.spec(message.channel).conversation:
-            return True
+            admin = BotSettings.of(self._app.settings, find_conversation(registry).variables).admin
+            return bool(admin) and message.chat_id == admin
+        return self._is_named(message)
+
+    async def admit(self, chat_id: str, caller: Caller, /, *, approved: bool) -> str:
+        """Allow or deny a chat, which is notified; return the decision."""
+        access, _ = open_access(self._app, caller, self._app.stores.bot().access)
+        return (await (access.approve if approved else access.deny)(chat_id, caller)).sentence
+
+    def _is_named(self, message: InboundMessage) -> bool:
+        registry = self._app.registry
         people = (each.partition(":") for each in self._app.settings[ACTION_PEOPLE])
         return (message.channel, message.sender_id) in {(registry.kind_of(channel), id_) for channel, _, id_ in people}
 

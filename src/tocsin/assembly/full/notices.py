@@ -9,7 +9,7 @@ from dataclasses import asdict, fields
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from tocsin.bot.door.audit_actions import BOT_REQUEST
+from tocsin.bot.door.audit_actions import BOT_APPROVE, BOT_DENY, BOT_REMOVE, BOT_REQUEST
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.config.security import validate_security
 from tocsin.core.config.settings import Settings
@@ -20,6 +20,7 @@ from tocsin.delivery.model import DeliveryStatus
 from tocsin.features.context import AbilityMissingError, Notice, NoticeLevel
 from tocsin.messaging.outbound.audit_actions import MSG_SEND
 from tocsin.messaging.outbound.audit_anchor import retention_start
+from tocsin.runs.approvals import CHAT
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
@@ -30,6 +31,7 @@ STEP_S = 2.0
 # The log is checked when the start is over, and then once a day: of a long one it takes seconds.
 FIRST_CHECK_S, CHECK_EVERY_S = 60.0, 86_400.0
 _WAITING = 1_000  # notices; more are told by those before them
+_DECIDED = {BOT_APPROVE.name: "was allowed", BOT_DENY.name: "was denied", BOT_REMOVE.name: "was removed"}
 _UNSENT = {DeliveryStatus.DEAD, DeliveryStatus.EXPIRED, DeliveryStatus.UNCERTAIN}
 
 
@@ -112,6 +114,8 @@ class CoreNotices:
             self._waiting.append(dead_delivery(metadata, self._app.registry.label))
         elif action.name == BOT_REQUEST.name:
             self._waiting.append(access_request(metadata))
+        elif action.name in _DECIDED:
+            self._waiting.append(access_decision(metadata, _DECIDED[action.name]))
 
 
 def read_notice(text: str) -> Notice | None:
@@ -158,6 +162,23 @@ def access_request(facts: Mapping[str, object]) -> Notice:
         source="bot",
         link="#/access",
         dedupe_key=f"access:{chat}",
+        run_id=f"{CHAT}{chat}",
+        step="access",
+    )
+
+
+def access_decision(facts: Mapping[str, object], said: str) -> Notice:
+    """Return the notice that replaces that of the request."""
+    chat = facts["chat"]
+    return Notice(
+        f"Chat {chat} {said}",
+        "",
+        NoticeLevel.INFO,
+        "security",
+        source="bot",
+        link="#/access",
+        dedupe_key=f"access:{chat}",
+        closed=True,
     )
 
 

@@ -37,6 +37,7 @@ from tocsin.core.service_notifier import ServiceNotifier
 from tocsin.core.tasks import FirstErrorGroup
 from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.bus.bus import Bus
+from tocsin.delivery.bus.entry import named_files
 from tocsin.delivery.bus.late_bus import LateBus
 from tocsin.delivery.dispatcher import Dispatcher
 from tocsin.messaging.outbound.audit_anchor import AuditAnchor
@@ -255,7 +256,8 @@ def _bus(app: App, receiving: "Receiving") -> "LateBus | None":
         receiving.use_redis()
         publisher = Publisher(app.outbox, app.redis)
         worker = f"{gethostname()}:{new_id()}"
-        return Bus(client, worker, app.registry.configured_names, publisher.prepare, publisher.enqueue)
+        names, take_files = app.registry.configured_names, app.files().take
+        return Bus(client, worker, names, publisher.prepare, publisher.enqueue, take_files=take_files)
 
     return LateBus(lambda: is_redis_there(app.settings), make, app.clock)
 
@@ -307,7 +309,12 @@ async def _run_maintenance(app: App) -> None:
 
 
 async def _prune_files(app: App) -> None:
-    """Remove the files that no delivery needs any more."""
+    """Remove the files that no delivery needs any more, and no message on the bus."""
     since = app.clock.now() - app.settings[FILES_KEEP_DAYS] * 86400
     waiting = await app.features.needed_files()  # first: they may become files of deliveries meanwhile
+    if app.settings[REDIS_URL] and await app.files().store().hashes():
+        try:
+            waiting |= await named_files(app.redis())
+        except TocsinError:  # what waits there is unknown; the bus reports that it is away
+            return
     await app.files().store().prune(waiting | await app.outbox.store.needed_files(since))

@@ -21,7 +21,7 @@ TYPES = ("info", "success", "warning", "failure")
 
 
 def add_contents(parser: argparse.ArgumentParser, *, planned: bool = True) -> None:
-    """Add the options, for `read_contents` and `parse_mode_of`; with `planned`, also `--dry-run` and `--attach`."""
+    """Add the options, for `read_contents` and `parse_mode_of`; with `planned`, also `--dry-run`."""
     group = parser.add_argument_group("title, urgency and links")
     group.add_argument("--title", "--subject", type=_line, metavar="LINE", help="title, subject or first line")
     group.add_argument("--priority", metavar="1-5", help=f"1 to 5, or {', '.join(PRIORITIES)}")
@@ -42,10 +42,14 @@ def add_contents(parser: argparse.ArgumentParser, *, planned: bool = True) -> No
     group.add_argument("--key", metavar="KEY", help="a later message with the same key edits this one")
     group.add_argument("--thread", metavar="NAME", help="group messages below the first one with the same thread")
     group.add_argument("--format", metavar="FORMAT", help=f"{', '.join(FORMATS)}, or a parse mode of the channel")
+    files = group.add_mutually_exclusive_group()
+    files.add_argument(
+        "--attach", action="append", default=[], metavar="FILE", help="file to send with the message; repeatable"
+    )
+    files.add_argument(
+        "--no-files", action="store_const", const=[], dest="files", help="with --key: an edit removes the former files"
+    )
     if planned:
-        group.add_argument(
-            "--attach", action="append", default=[], metavar="FILE", help="file to send with the message; repeatable"
-        )
         group.add_argument("--dry-run", action="store_true", help="show what would be sent, and send nothing")
 
 
@@ -54,8 +58,10 @@ def read_contents(arguments: argparse.Namespace) -> Mapping[str, Any]:
     given: dict[str, Any] = {
         name: getattr(arguments, name)
         for name in ("title", "type", "click", "mention", "silent", "key", "thread", "attach")
-        if getattr(arguments, name, None)
+        if getattr(arguments, name)
     }
+    if arguments.files is not None:
+        given["attach"] = arguments.files
     if arguments.priority:
         given["priority"] = int(arguments.priority) if arguments.priority.isdecimal() else arguments.priority
     if arguments.action:
@@ -68,7 +74,7 @@ async def stored_contents(arguments: argparse.Namespace, app: "App") -> Mapping[
     content = read_contents(arguments)
     if not arguments.attach:
         return content
-    return await app.files().take(content, paths=True, dry_run=arguments.dry_run)
+    return await app.files().take(content, paths=True, dry_run=getattr(arguments, "dry_run", False))
 
 
 def parse_mode_of(arguments: argparse.Namespace) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from time import time
 
 from tocsin.assembly.program import App
-from tocsin.cli.commands.contents import add_contents, parse_mode_of, read_contents
+from tocsin.cli.commands.contents import add_contents, parse_mode_of, stored_contents
 from tocsin.cli.running import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.variables import REDIS_URL
@@ -181,7 +181,7 @@ def _publish(arguments: argparse.Namespace, options: Options, out: Console) -> i
     async def work(app: App) -> str:
         target = readable(arguments.target)
         publisher = Publisher(app.outbox, app.redis if app.settings[REDIS_URL] else None)
-        mode, content = parse_mode_of(arguments), read_contents(arguments)
+        mode, content = parse_mode_of(arguments), await stored_contents(arguments, app)  # before they are published
         channel = readable(arguments.channel)
         return await publisher.publish(channel, target, message, Caller(CLI.name), parse_mode=mode, content=content)
 

@@ -7,7 +7,7 @@ from tocsin.assembly.full.sqlite_receiving import left_in_database
 from tocsin.assembly.program import App
 from tocsin.assembly.storage import LEFT_FIX
 from tocsin.assembly.stores import DATABASE_FILE
-from tocsin.core.config.variables import FILES_QUOTA_MB, FILES_REDIS_MB, REDIS_URL, STORE
+from tocsin.core.config.variables import FILES_KEEP_DAYS, FILES_QUOTA_MB, FILES_REDIS_MB, REDIS_URL, STORE
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.redis_client import open_redis
 from tocsin.core.text.strings import number_of
@@ -68,8 +68,10 @@ async def check_message_files(app: App) -> AsyncIterator[Finding]:
         return
     store = app.files().store()
     try:
-        needed, usage = await app.outbox.store.needed_files(app.clock.now()), await store.usage()
-        missing = needed - await store.hashes() if needed else frozenset()
+        now, queue = app.clock.now(), app.outbox.store
+        hashes, usage = await store.hashes(), await store.usage()
+        missing = await queue.needed_files(now) - hashes
+        unneeded = hashes - await queue.needed_files(now - app.settings[FILES_KEEP_DAYS] * 86_400)
     except TocsinError as error:
         yield failure("files", error)
         return
@@ -78,6 +80,7 @@ async def check_message_files(app: App) -> AsyncIterator[Finding]:
         yield Finding("error", "files", detail, "restore the files from the backup, or send the messages again")
     used, quota = usage.size / 2**20, usage.quota / 2**20
     told = f"{number_of(usage.count, 'file')} of messages, {used:,.0f} of {quota:,.0f} MiB"
+    told += f"; {len(unneeded):,} not needed any more, removed within two hours" if unneeded else ""
     if usage.size > usage.quota * NEARLY_FULL:
         setting = (FILES_REDIS_MB if app.settings[STORE] == "redis" else FILES_QUOTA_MB).name
         yield Finding("warning", "files", told, f"lower FILES_KEEP_DAYS, or raise {setting}")

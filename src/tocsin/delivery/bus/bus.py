@@ -20,7 +20,17 @@ from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.core.storage.redis_client import Argument, RedisClient, load_script
 from tocsin.core.storage.redis_failures import failure
 from tocsin.core.time.clock import Clock, SystemClock
-from tocsin.delivery.bus.entry import GROUP, PUBLISHED, TOPIC, BusConsumer, Enqueue, Prepare, explain
+from tocsin.delivery.bus.entry import (
+    GROUP,
+    PUBLISHED,
+    TOPIC,
+    BusConsumer,
+    Enqueue,
+    Prepare,
+    TakeFiles,
+    explain,
+    refuse_files,
+)
 
 if TYPE_CHECKING:
     from redis.asyncio.client import PubSub
@@ -80,12 +90,13 @@ class Bus:
         enqueue: Enqueue,
         pace: BusTimings = BusTimings(),
         clock: Clock | None = None,
+        take_files: TakeFiles = refuse_files,
     ) -> None:
         self._clock = clock = clock or SystemClock()
         self._client = client
         self._worker = worker
         self._names = names
-        self._intake = BusConsumer(client, prepare, enqueue)
+        self._intake = BusConsumer(client, prepare, enqueue, take_files)
         self._pace = pace
         self._forget_at = self._clock.monotonic() + pace.forget_s / 10
         self._stopping = StopEvent()

@@ -3,15 +3,16 @@
 import asyncio
 import json
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tocsin.channels.content import CONTENT, make_content
 from tocsin.channels.model import NO_CONTENT
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.reading.fields import ChoiceType, Field, RecordType, TextType
 from tocsin.core.reading.json_value import Members, decode_json, read_json, read_texts
 from tocsin.core.storage.redis_client import RedisClient, load_script
@@ -38,6 +39,9 @@ PUBLISHED = ("published", "key")
 REJECTED = "outbound:rejected"
 MAX_REJECTED = 1_000
 MAX_SHOWN = 4_000  # characters kept of a rejected entry
+
+_READ_AT_ONCE = 200
+_HASH = re.compile(rb'"hash":\s*"([0-9a-f]{64})"')
 
 _LUA = Path(__file__).parent / "lua"
 _SETTLE = load_script(_LUA, "settle", "reject_list", MAX_REJECTED=MAX_REJECTED)
@@ -71,14 +75,22 @@ Prepare = Callable[[str, BusEntry], NewDelivery]
 # Queues all or none and returns the deliveries in order, the existing one for a known key. Raises TocsinError while
 # the queue is unavailable; the entries are then retried.
 Enqueue = Callable[[Sequence[NewDelivery]], Awaitable[Sequence[Delivery]]]
+# Returns the content of an entry with its files stored, as `FileIntake.take` does.
+TakeFiles = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 Row = tuple[bytes, Sequence[bytes] | None]  # the ID of an entry, and its field names and values alternately
+
+
+async def refuse_files(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Raise EntryError: this process has no store of files."""
+    raise EntryError("files cannot be taken from the bus here")
 
 
 class BusConsumer:
     """Moves entries from their stream into the queue, or into the rejected list."""
 
-    def __init__(self, client: RedisClient, prepare: Prepare, enqueue: Enqueue) -> None:
+    def __init__(self, client: RedisClient, prepare: Prepare, enqueue: Enqueue, take_files: TakeFiles) -> None:
         self._client = client
+        self._take_files = take_files
         self._prepare = prepare
         self._enqueue = enqueue
 
@@ -99,7 +111,9 @@ class BusConsumer:
             if sum(map(len, words)) > LONG_BYTES:
                 await asyncio.sleep(0)  # reading an entry takes time: let other tasks run
             try:
-                ready[id_] = self._judge(stream, id_.decode(), words)
+                ready[id_] = await self._judge(stream, id_.decode(), words)
+            except StoreUnavailableError:  # of files: the entry stays on the bus
+                raise
             except Exception as error:  # noqa: BLE001  # a channel's own code looks at what strangers wrote
                 refusals[id_] = explain(error)
         refusals |= await self._accept(ready)
@@ -126,8 +140,10 @@ class BusConsumer:
         await self._client.run(_REJECT, [REJECTED], [_rejection(topic, (b"data", raw), reason)])
         _log_rejected(topic, reason)
 
-    def _judge(self, stream: str, id_: str, words: Sequence[bytes]) -> NewDelivery:
+    async def _judge(self, stream: str, id_: str, words: Sequence[bytes]) -> NewDelivery:
         entry = parse_entry(words)
+        if entry.content.get("attach"):
+            entry = replace(entry, content=await self._take_files(entry.content))
         # The same key results if another process reads this entry, or forwards the message again.
         key = f"{GIVEN}{entry.id}" if entry.id else f"bus-{entry.published_key or f'entry:{stream}:{id_}'}"
         new = self._prepare(stream.removeprefix(TOPIC), entry)
@@ -204,6 +220,19 @@ async def rejected(client: RedisClient, limit: int) -> list[dict[str, Any]]:
         return []
     records = await client.command("LRANGE", REJECTED, 0, limit - 1)
     return [_record(bytes(record)) for record in records]
+
+
+async def named_files(client: RedisClient) -> frozenset[str]:
+    """Return the hashes of the files that entries of the bus name, until they are taken from it."""
+    found: set[bytes] = set()
+    async for streams in client.scan(f"{TOPIC}*", kind="stream", count=_READ_AT_ONCE):
+        for stream in streams:
+            after = b"-"
+            while rows := await client.command("XRANGE", stream, after, "+", "COUNT", _READ_AT_ONCE):
+                for _, words in rows:
+                    found.update(each for word in words for each in _HASH.findall(word))
+                after = b"(" + rows[-1][0]
+    return frozenset(each.decode() for each in found)
 
 
 def _log_rejected(topic: str, reason: str) -> None:

@@ -10,6 +10,7 @@ from tocsin.core.records.marks import Private, Time, after
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.text.visible import one_line
 from tocsin.features.context import Notice, NoticeLevel
+from tocsin.runs.approvals import CHAT
 
 KEEP_DAYS, KEEP = 30, 1_000
 MERGE_S = 24 * 3600.0
@@ -73,7 +74,7 @@ class Notification:
     dedupe_key: str
     told: Private[int] = 0  # how often it was forwarded
     told_count: Private[int] = 0  # `count` when it was forwarded last
-    run_id: Private[str] = ""  # the run that waits for approval, or that failed
+    run_id: Private[str] = ""  # the run that waits for approval, or that failed; or `chat:` and a chat that asks
     step: Private[str] = ""  # the step of that run that waits for approval; empty once it was decided
 
     @property
@@ -91,7 +92,8 @@ class Notification:
     @after("dedupe_key")
     def approval(self) -> WaitingApproval | None:
         """Pending decision, if any."""
-        return WaitingApproval(self.run_id, self.step) if self.step else None
+        is_of_run = self.step and not self.run_id.startswith(CHAT)
+        return WaitingApproval(self.run_id, self.step) if is_of_run else None
 
     @property
     @after("dedupe_key")

@@ -10,7 +10,7 @@ APPROVE, REJECT, RETRY = "approve", "reject", "retry"
 
 
 def buttons_of(notice: Notification, page: str) -> list[Mapping[str, Any]]:
-    """Return the buttons of a notice; where no press can arrive, they open `page`, the page of its run."""
+    """Return the buttons of a notice; where no press can arrive, they open `page`."""
     if notice.step:
         value = f"{notice.run_id} {notice.step}"
         return [_call("Approve", APPROVE, value, page, "success"), _call("Reject", REJECT, value, page, "danger")]

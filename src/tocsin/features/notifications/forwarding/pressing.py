@@ -1,4 +1,4 @@
-"""Pressed buttons of notices: approve or reject a waiting step, repeat a failed run.
+"""Pressed buttons of notices: approve or reject a waiting step or a chat, repeat a failed run.
 
 They work in messages that the forwarder sent, and in no others: a caller that may only send cannot offer them.
 """
@@ -50,6 +50,8 @@ class NoticeButtons:
         self, press: PressedAction, received: MessageContext, caller: Caller, sender: str
     ) -> HandlerResult:
         run_id, _, step = press.value.partition(" ")
+        if run_id.startswith(CHAT):
+            return await self._admit(run_id.removeprefix(CHAT), press, received, caller)
         waiting = [each.question for each in await self._context.runs().waiting(run_id) if each.question.step == step]
         has_approvers = any(question.approvers for question in waiting)
         if not has_approvers and not self._context.abilities.bot.may_act(received.message):
@@ -59,6 +61,16 @@ class NoticeButtons:
         await self._control.press_in_notice(run_id, step, sender, caller, approved=approved)
         await received.begin()
         return _done(f"{step}: {'approved' if approved else 'rejected'} by {press.by}")
+
+    async def _admit(
+        self, chat_id: str, press: PressedAction, received: MessageContext, caller: Caller
+    ) -> HandlerResult:
+        """Decide about a chat that asks for access to the bot; a repeated decision changes nothing."""
+        bot, message = self._context.abilities.bot, received.message
+        if not bot.may_admit(message):
+            return _refused(NOT_ALLOWED.format(person=f"{message.channel}:{message.sender_id}"))
+        await received.begin()
+        return _done(await bot.admit(chat_id, caller, approved=press.name == APPROVE))
 
     async def _retry(self, press: PressedAction, received: MessageContext, caller: Caller) -> HandlerResult:
         run = await self._context.runs().get(press.value)

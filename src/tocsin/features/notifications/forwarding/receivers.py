@@ -19,6 +19,7 @@ from tocsin.features.notifications.forwarding.buttons import buttons_of
 from tocsin.features.notifications.forwarding.forwarder import NoticeMessage, notice_title
 from tocsin.features.notifications.settings import NOTIFY_PROFILE
 from tocsin.messaging.outbound.caller import Caller
+from tocsin.runs.approvals import CHAT
 
 log = logging.getLogger(__name__)
 
@@ -151,6 +152,7 @@ def _content(message: NoticeMessage, public_url: str) -> Mapping[str, object]:
     link = f"{public_url}/{notice.link}" if notice.link.startswith("#") and public_url else notice.link
     if link.startswith(("http://", "https://")):
         found["click"] = link
-        if public_url and (actions := buttons_of(notice, f"{public_url}/#/runs/{notice.run_id}")):
+        page = link if notice.run_id.startswith(CHAT) else f"{public_url}/#/runs/{notice.run_id}"
+        if public_url and (actions := buttons_of(notice, page)):
             found["actions"] = actions
     return {**found, "key": message.subject} if message.subject else found
