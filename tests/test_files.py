@@ -101,6 +101,14 @@ async def test_a_queued_file_is_stored_before_it_is_sent_and_its_path_is_not_nee
     assert bench.contents() == {PNG}
 
 
+@pytest.mark.parametrize(("attach", "stored"), [({}, None), ({"attach": []}, [])])
+async def test_an_edit_says_whether_it_removes_the_files_of_its_message(
+    bench: Bench, attach: dict[str, Any], stored: list[object] | None
+):
+    delivery = await bench.tocsin.enqueue("botchat", CHAT, "full", key="disk", **attach)
+    assert delivery.content.get("attach") == stored
+
+
 async def test_a_message_may_have_files_and_no_text(bench: Bench):
     result = await bench.tocsin.send("botchat", CHAT, "", attach=[bench.write("a.log"), bench.write("b.log", b"b")])
     assert result.ok, result.error

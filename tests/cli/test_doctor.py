@@ -375,3 +375,19 @@ def test_a_provider_that_answers_with_a_page_does_not_disturb_the_other_findings
     assert done.code == 1
     assert [finding["state"] for finding in findings(done, "guildchat")] == ["error"]
     assert [finding["state"] for finding in findings(done, "teamchat")] == ["ok"]
+
+
+def test_files_that_waiting_messages_lack_and_those_that_no_message_needs_are_found(sound: Cli):
+    wired = Cli(sound.home, {**sound.env, "TEAMCHAT_BOT_TOKEN": "xoxb-test-000000-aaaaaaaaaaaaaaaaaaaaaaaa"})
+    path = sound.home / "df.log"
+    path.write_bytes(b"x" * 2**20)
+    assert wired("send", "teamchat", "#ops", "full", "--attach", str(path), "--queue").code == 0
+    assert examine(wired, "files")[1]["detail"] == "1 file of messages, 1 of 2,000 MiB"
+    code, found = examine(wired, "files", FILES_QUOTA_MB="1")
+    assert (found["state"], mentions(found["fix"], "FILES_KEEP_DAYS", "FILES_QUOTA_MB")) == ("warning", True)
+    [stored] = [each for each in (wired.data_dir / "files").glob("*/*") if each.is_file()]
+    left = stored.with_name("0" * 64)
+    stored.rename(left)
+    missing, usual = findings(wired("doctor", "--offline", "--json"), "files")
+    assert (missing["state"], mentions(missing["detail"], "1 file of waiting messages")) == ("error", True)
+    assert "1 not needed any more" in usual["detail"]

@@ -80,6 +80,15 @@ async def test_a_stored_file_may_be_named_by_its_hash(live: Live, town: StandinC
     assert answer.status == 200, answer.json()
 
 
+@pytest.mark.parametrize(("attach", "stored"), [({}, None), ({"attach": []}, [])])
+async def test_an_edit_says_whether_it_removes_the_files_of_its_message(
+    live: Live, attach: dict[str, Any], stored: list[object] | None
+):
+    client, app = live
+    answer = await client.send({**WHOLE, "key": "disk", **attach}, ASYNC)
+    assert (await app.outbox.get(answer.json()["id"])).content.get("attach") == stored
+
+
 @pytest.mark.parametrize("attach", ["PATH", ["PATH"], [{"name": "PATH"}], [{"name": "a.log", "path": "PATH"}]])
 async def test_a_file_of_the_server_is_never_attached_by_its_path(live: Live, tmp_path: Path, attach: object):
     client, app = live

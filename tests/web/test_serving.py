@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.facts import mentions
 from tests.ports import free_port
 from tests.waiting import PATIENCE_S, eventually
@@ -61,7 +61,13 @@ async def wire(gateway: Gateway) -> AsyncIterator[int]:
 
 @asynccontextmanager
 async def hasty_server(gateway: Gateway) -> AsyncIterator[int]:
-    config = uvicorn.Config(gateway.client.app, http=HastyProtocol, lifespan="off", log_config=None)
+    async with server_of(gateway.client.app, HastyProtocol) as port:
+        yield port
+
+
+@asynccontextmanager
+async def server_of(app: ASGIApp, protocol: type[BoundedProtocol]) -> AsyncIterator[int]:
+    config = uvicorn.Config(app, http=protocol, lifespan="off", log_config=None)
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as sock:
         task = asyncio.create_task(server._serve([sock]))  # noqa: SLF001  # without its signal handlers
@@ -206,6 +212,36 @@ async def test_a_slow_provider_is_waited_for_longer_than_a_slow_client(gateway: 
         gateway.app.registry.adapter("teamchat").http = SlowTransport(slow)
         head, _ = await exchange(port, request("POST", "/send", JSON, f"Content-Length: {len(RAW)}", body=RAW))
     assert head.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(("timed_bytes", "deadlines"), [(1_024, 4), (MIB, 1)])
+async def test_each_mib_of_a_body_may_take_as_long_as_a_request(timed_bytes: int, deadlines: int):
+    started: list[float] = []
+    received: asyncio.Queue[int] = asyncio.Queue()
+
+    class CountedProtocol(BoundedProtocol):
+        def _start_deadline(self, seconds: float) -> None:
+            if self._deadline is None:
+                started.append(seconds)
+            super()._start_deadline(seconds)
+
+    CountedProtocol.timed_bytes = timed_bytes
+
+    async def app(_: Scope, receive: Receive, send: Send) -> None:
+        for _ in range(4):
+            received.put_nowait(len((await receive())["body"]))
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with server_of(app, CountedProtocol) as port, asyncio.timeout(PATIENCE_S):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request("POST", "/send", "Content-Length: 4096"))
+        for _ in range(4):
+            writer.write(b"x" * 1_024)
+            assert await received.get() == 1_024
+        assert (await reader.readline()).startswith(b"HTTP/1.1 204 ")
+        writer.transport.abort()
+    assert len(started) == deadlines
 
 
 class SlowTransport:

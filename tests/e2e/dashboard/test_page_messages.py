@@ -10,6 +10,7 @@ from tests.e2e.dashboard.conftest import LOOKS, Visitor
 from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
 
 from tocsin.assembly.program import App
+from tocsin.delivery.model import DeliveryStatus
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.inbound.audit_actions import INBOX, MSG_PRESS
 from tocsin.messaging.outbound.caller import Caller
@@ -298,12 +299,12 @@ def test_an_edit_removes_the_files_of_its_message(visit: Visit, dashboard: Serve
     page.get_by_label("Remove the files of the message").check()
     page.get_by_text("Retry until the message is delivered").click()
     page.get_by_role("button", name="Replace", exact=True).click()
-    page.get_by_role("alertdialog").get_by_role("button", name="Replace").click()
+    page.get_by_role("dialog").get_by_role("button", name="Replace").click()
     expect(page.get_by_text("The message was queued.")).to_be_visible()
 
     async def newest(app: App) -> Mapping[str, object]:
-        found = await app.outbox.store.search(DeliveryFilter(target="#files"))
-        return found.items[0].content
+        waiting = DeliveryFilter(target="#files", status=DeliveryStatus.QUEUED)
+        return (await app.outbox.store.search(waiting)).items[0].content
 
     assert dashboard.do(newest) == {"key": "disk-files", "attach": []}
 

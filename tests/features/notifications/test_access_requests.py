@@ -88,7 +88,10 @@ async def test_a_press_decides_and_the_message_shows_the_decision(tmp_path: Path
         core = CoreNotices(app)
         result = await press(app, sent, label, "U0ADA")
         assert result is not None
-        assert (result.ending, result.replies[0].text) == (HandlingStatus.ANSWERED, f"chat 7 is now {decided} (was pending)")
+        assert (result.ending, result.replies[0].text) == (
+            HandlingStatus.ANSWERED,
+            f"chat 7 is now {decided} (was pending)",
+        )
         assert await state(app) is decided
         edit = await forwarded(app, core)
     assert (edit.key, "actions" in edit.content) == (sent.key, False)

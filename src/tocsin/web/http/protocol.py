@@ -20,8 +20,10 @@ from tocsin.web.http.refusals import RefusalLog
 
 log = logging.getLogger(__name__)
 
-# 1 MiB in 30 s is 35 kB/s; a slower connection occupies a descriptor and memory.
+# 1 MiB in 30 s is 35 kB/s; a slower connection occupies a descriptor and memory. Each further MiB, of a form with
+# files, has as long again.
 ARRIVAL_TIMEOUT_S = 30.0
+TIMED_BYTES = 1024 * 1024
 # Consecutive bytes without body content: a head, the extension of a chunk, trailer fields.
 MAX_OVERHEAD_BYTES = 64 * 1024
 MAX_HEADER_LINES = 100
@@ -50,6 +52,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """
 
     arrival_timeout_s = ARRIVAL_TIMEOUT_S
+    timed_bytes = TIMED_BYTES
 
     def __init__(
         self, *args: Any, limits: ConnectionLimits | None = None, refusals: RefusalLog | None = None, **kwargs: Any
@@ -129,6 +132,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._overhead_bytes = 0
+        if (self._body_bytes + len(body)) // self.timed_bytes > self._body_bytes // self.timed_bytes:
+            self._stop_deadline()  # the next one begins with the end of this data
         self._body_bytes += len(body)
         super().on_body(body)
 

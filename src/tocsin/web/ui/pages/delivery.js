@@ -132,7 +132,7 @@ function AttachedFileLine({ file: { name, type, size, alt }, address }) {
   const isPicture = PICTURES.has(type) && size <= MAX_PICTURE_BYTES && !isGone;
   return html`<li class="line delivery__file"><a class="line__name" href=${address} download=${visibleName(name)}><bdi>${visibleName(name)}</bdi></a>
     <span class="muted">${type}</span><span class="line__side">${bytes(size)}</span>
-    ${isPicture && html`<img class="message__picture" src=${address} alt=${alt || visibleName(name)} onError=${() => setGone(true)} />`}</li>`;
+    ${isPicture && html`<p class="delivery__picture"><img class="message__picture" src=${address} alt=${alt || visibleName(name)} onError=${() => setGone(true)} /></p>`}</li>`;
 }
 
 /** @param {any} value @returns {import("../vendor/preact.js").Child} */
