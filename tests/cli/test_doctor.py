@@ -383,7 +383,7 @@ def test_files_that_waiting_messages_lack_and_those_that_no_message_needs_are_fo
     path.write_bytes(b"x" * 2**20)
     assert wired("send", "teamchat", "#ops", "full", "--attach", str(path), "--queue").code == 0
     assert examine(wired, "files")[1]["detail"] == "1 file of messages, 1 of 2,000 MiB"
-    code, found = examine(wired, "files", FILES_QUOTA_MB="1")
+    _, found = examine(wired, "files", FILES_QUOTA_MB="1")
     assert (found["state"], mentions(found["fix"], "FILES_KEEP_DAYS", "FILES_QUOTA_MB")) == ("warning", True)
     [stored] = [each for each in (wired.data_dir / "files").glob("*/*") if each.is_file()]
     left = stored.with_name("0" * 64)

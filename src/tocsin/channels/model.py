@@ -1,7 +1,7 @@
 """A message on its way, its outcome, and a channel as data."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -292,3 +292,9 @@ class Tools:
     public_url: str = ""  # the address at which people reach the gateway, for signed links
     targets: "ChannelTargets | None" = None  # of a channel whose targets are names
     read_file: "Callable[[str], AsyncGenerator[bytes]] | None" = None  # opens a stored file by its hash
+
+
+def with_key(outgoing: Outgoing) -> Outgoing:
+    """Return the message as one with a key, if it has one: it must fit one message."""
+    key = outgoing.content.get("key")
+    return replace(outgoing, keyed=KeyedMessage(key)) if key and isinstance(key, str) else outgoing

@@ -43,12 +43,6 @@ def thread_of(name: str, root: Delivery | None) -> MessageThread | None:
     return MessageThread(name, json.loads(root.ref) if root and root.ref else {}) if name else None
 
 
-def with_key(outgoing: Outgoing) -> Outgoing:
-    """Return the message as one with a key, if it has one: it must fit one message."""
-    key = outgoing.content.get("key")
-    return replace(outgoing, keyed=KeyedMessage(key)) if key and isinstance(key, str) else outgoing
-
-
 def choose_operation(delivery: Delivery, last: Delivery | None, adapter: OutboundAdapter) -> MessageOperation:
     """Return what a delivery does, given the last one with the same key that was sent or may have been."""
     if delivery.operation is MessageOperation.WITHDRAW:

@@ -1,22 +1,18 @@
-"""Notices about runs: failing, recovered, interrupted; and the message with the summary or output of a run."""
+"""Notices about runs: failing, recovered, interrupted."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.audit.actions import CLI
-from tocsin.core.text.strings import truncate
-from tocsin.core.text.visible import one_line
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.runs.document import pointers
-from tocsin.runs.engine.run_type import RunMessage
-from tocsin.runs.model import SUCCESSFUL, WAS_STOPPED, Run, RunStatus
+from tocsin.runs.model import WAS_STOPPED, Run, RunStatus
 
 if TYPE_CHECKING:
     from tocsin.features.abilities import Notices
 
 _HOUR_S = 3600
-_MAX_TITLE = 250  # docs/messages.md
 
 
 def failing(
@@ -46,18 +42,6 @@ def interrupted(run: Run, *, category: str) -> Notice | None:
     title, body = f"{run.subject_name} was interrupted", f"{run.reason}\n\n{pointers(run.id)}"
     source, link = f"{run.kind}:{run.subject_id}", f"#/runs/{run.id}"
     return Notice(title, body, NoticeLevel.ERROR, category, source, link, run.id, once=True)
-
-
-def run_message(run: Run, destination: str, text: str, source: str, public_url: str) -> RunMessage:
-    """Return the message about an ended run: the first line of `text` is its title, and its page is its link."""
-    title, _, rest = text.partition("\n")
-    content = {
-        "title": truncate(one_line(title), _MAX_TITLE),
-        "type": "success" if run.status in SUCCESSFUL else "failure",
-    }
-    if public_url:
-        content["click"] = f"{public_url}/#/runs/{run.id}"
-    return RunMessage(destination, rest.strip("\n"), source, content)
 
 
 def stored_notice(notice: Notice | None) -> dict[str, Any]:

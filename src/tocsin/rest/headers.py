@@ -6,6 +6,9 @@ from typing import Any
 from tocsin.rest.problems import HttpProblemError
 
 MAX_IDEMPOTENCY_KEY = 255
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"  # RFC 7396
+FORM_DATA = "multipart/form-data"
 
 
 def header_values(scope: MutableMapping[str, Any], name: bytes) -> list[str]:

@@ -21,11 +21,12 @@ from tocsin.rest.bodies import RequestBody
 from tocsin.rest.callers import read_caller, require_scope
 from tocsin.rest.conditional import answer_record
 from tocsin.rest.describing.responses import RECEIPT, UNCHANGED, describe_headers, describe_responses
+from tocsin.rest.headers import JSON
 from tocsin.rest.models import Problem, RecordReceipt
 from tocsin.rest.once import answer_once, read_key
 from tocsin.rest.preferences import VARIES
 from tocsin.rest.problems import HttpProblemError
-from tocsin.rest.reading import JSON, StrictRequest, read_media_type
+from tocsin.rest.reading import StrictRequest, read_media_type
 from tocsin.rest.refusals import build_problem, problem_of_validation, refuse, refuse_parameter
 from tocsin.runs.model import Run
 

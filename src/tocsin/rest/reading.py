@@ -10,9 +10,6 @@ from tocsin.rest.headers import header_values, media_type
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.refusals import refuse
 
-JSON = "application/json"
-MERGE_PATCH = "application/merge-patch+json"  # RFC 7396
-FORM_DATA = "multipart/form-data"
 MAX_DEPTH = 64
 
 

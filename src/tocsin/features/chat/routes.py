@@ -30,9 +30,9 @@ from tocsin.rest.bodies import FLAG, RequestBody, text
 from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.event_stream import EVENT_STREAM, last_event_id
+from tocsin.rest.headers import JSON
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.reading import JSON
 
 # A JSON body is a request; a JSON file is sent as text/plain.
 FILE_TYPES = tuple(sorted({*KINDS, *UNKNOWN_TYPES} - {JSON, ""}))

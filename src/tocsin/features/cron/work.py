@@ -15,7 +15,7 @@ from tocsin.features.cron.output import count_failures, is_wanted, text_of
 from tocsin.features.cron.service import CronJobs
 from tocsin.features.cron.store import JobStore, note_failure, note_success, stored_definition
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.run_notices import failing, notify_stored, recovered, run_message, stored_notice
+from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
 from tocsin.runs.control import Retry, as_retry
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.admission import SUPERSEDED
@@ -91,7 +91,7 @@ class CronRuns(RunType):
         if not is_wanted(definition.output_on, run, before, changed=changed):
             return None
         text, address = text_of(run, output or run.output.tail), self._context.settings[PUBLIC_URL]
-        return run_message(run, definition.output, text, CRON.name, address)
+        return RunMessage.about(run, definition.output, text, CRON.name, address)
 
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Record whether the job works, and return a notice if that has changed."""

@@ -31,9 +31,9 @@ from tocsin.features.hooks import OperationsOf
 from tocsin.rest.bodies import RequestBody
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
+from tocsin.rest.headers import JSON, MERGE_PATCH
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.reading import JSON, MERGE_PATCH
 from tocsin.rest.refusals import pointing_out
 
 _MAX_SECRET = 4_096

@@ -22,9 +22,9 @@ from tocsin.features.hooks import OperationsOf
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
+from tocsin.rest.headers import JSON, MERGE_PATCH
 from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.reading import JSON, MERGE_PATCH
 from tocsin.rest.refusals import pointing_out
 
 _NAME = {"type": "string", "pattern": f"^{NAME_PATTERN}$", "description": "Name, which is part of an address"}

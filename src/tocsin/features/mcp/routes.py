@@ -21,10 +21,10 @@ from tocsin.features.mcp.protocol import (
 from tocsin.features.mcp.service import Agent, AgentTools
 from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.describing.tools import InvalidArgumentsError, OperationTool, Override, ToolAnswer, find_tools
-from tocsin.rest.headers import header_values
+from tocsin.rest.headers import JSON, header_values
 from tocsin.rest.operations import Operations
 from tocsin.rest.problems import HttpProblemError
-from tocsin.rest.reading import JSON, StrictRequest, read_media_type
+from tocsin.rest.reading import StrictRequest, read_media_type
 
 log = logging.getLogger(__name__)
 

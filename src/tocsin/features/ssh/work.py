@@ -7,7 +7,7 @@ from tocsin.core.audit.actions import CLI
 from tocsin.core.text.strings import number_of
 from tocsin.features.abilities import Notices
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.run_notices import interrupted, notify_stored, run_message, stored_notice
+from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
 from tocsin.features.ssh.execution import told
 from tocsin.features.ssh.feature import SSH_RUN
 from tocsin.features.ssh.model import SHOWN_COMMAND
@@ -33,7 +33,7 @@ class SshRuns(RunType):
         if not output or run.started_at is None or run.dry_run:
             return None
         text = told(run.subject_name, run, run.hosts)
-        return run_message(run, output, text, run.source or self.source, self._public_url)
+        return RunMessage.about(run, output, text, run.source or self.source, self._public_url)
 
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice of an interruption."""

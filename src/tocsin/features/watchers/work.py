@@ -7,7 +7,7 @@ from typing import Any
 from tocsin.core.config.variables import PUBLIC_URL
 from tocsin.features.context import FeatureContext, Notice
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.run_notices import failing, notify_stored, recovered, run_message, stored_notice
+from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
 from tocsin.features.watchers.feature import WATCHER_RUN, WATCHERS
 from tocsin.features.watchers.model import KIND
 from tocsin.features.watchers.service import Watchers
@@ -49,7 +49,9 @@ class WatcherRuns(RunType):
         output = (await self._context.runs().text(run.id, MAX_CHARS + 1) or run.output.tail).strip()
         if run.ok and not output:
             return None
-        return run_message(run, destination, text_of(run, output), WATCHERS.name, self._context.settings[PUBLIC_URL])
+        return RunMessage.about(
+            run, destination, text_of(run, output), WATCHERS.name, self._context.settings[PUBLIC_URL]
+        )
 
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice about the first file that failed, or the first success after the last of them."""

@@ -6,7 +6,7 @@ from typing import Any
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.variables import PUBLIC_URL
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.run_notices import notify_stored, run_message, stored_notice
+from tocsin.features.run_notices import notify_stored, stored_notice
 from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
 from tocsin.features.workflows.feature import WORKFLOW_RUN
 from tocsin.features.workflows.service import Workflows
@@ -45,7 +45,7 @@ class WorkflowRuns(RunType):
         if not is_wanted(request["notify_on"], run.status, before):
             return None
         text, address = self._context.redact(summary(run)), self._context.settings[PUBLIC_URL]
-        return run_message(run, profile, text, run.source or self.source, address)
+        return RunMessage.about(run, profile, text, run.source or self.source, address)
 
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice about the first failure, or about the first success after one."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.action_tokens import with_secret
 from tocsin.channels.contract import NO_CONTENT, OutboundAdapter, Outgoing, Receipt, SendResult
-from tocsin.channels.model import Support
+from tocsin.channels.model import Support, with_key
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
@@ -18,15 +18,7 @@ from tocsin.core.ids import new_id
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.time.clock import Clock
 from tocsin.core.tracing.spans import SpanKind, current_tracer, span, stored_traceparent
-from tocsin.delivery.keyed import (
-    KeyedReceipt,
-    Transmit,
-    encode_ref,
-    thread_of,
-    transmit_keyed,
-    waiting_with_key,
-    with_key,
-)
+from tocsin.delivery.keyed import KeyedReceipt, Transmit, encode_ref, thread_of, transmit_keyed, waiting_with_key
 from tocsin.delivery.model import (
     CONTENT,
     OPEN,

@@ -5,10 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tocsin.core.audit.actions import AuditAction
+from tocsin.core.text.strings import truncate
+from tocsin.core.text.visible import one_line
 from tocsin.runs.engine.overlap import StartPolicy
-from tocsin.runs.model import LOG_MAX_BYTES, Run
+from tocsin.runs.model import LOG_MAX_BYTES, SUCCESSFUL, Run
 from tocsin.runs.queue import QueuedRow
 from tocsin.runs.recorder import Work
+
+_MAX_TITLE = 250  # docs/messages.md
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -22,6 +26,18 @@ class RunMessage:
     text: str
     source: str  # the source of its audit entry
     content: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def about(cls, run: Run, destination: str, text: str, source: str, public_url: str) -> "RunMessage":
+        """Return the message about an ended run: the first line of `text` is its title, and its page is its link."""
+        title, _, rest = text.partition("\n")
+        content = {
+            "title": truncate(one_line(title), _MAX_TITLE),
+            "type": "success" if run.status in SUCCESSFUL else "failure",
+        }
+        if public_url:
+            content["click"] = f"{public_url}/#/runs/{run.id}"
+        return cls(destination, rest.strip("\n"), source, content)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -14,8 +14,9 @@ from tocsin.core.scopes import may_read
 from tocsin.core.short_ids import complete_ids
 from tocsin.delivery.files.intake import FileIntake
 from tocsin.rest.callers import DASHBOARD, audit_facts, require_scope
+from tocsin.rest.headers import FORM_DATA, JSON
 from tocsin.rest.operations import Operation
-from tocsin.rest.reading import FORM_DATA, JSON, StrictRequest
+from tocsin.rest.reading import StrictRequest
 from tocsin.web.http.asgi import read_body
 from tocsin.web.http.forms import is_form, read_form
 from tocsin.web.http.methods import send_methods
@@ -59,7 +60,7 @@ def _add(message: MutableMapping[str, Any], scope: Scope) -> None:
 class WholeBody:
     """Reads a request's body before its route, within the same limits as the gateway.
 
-    A form with files, where an operation takes one, becomes a JSON body and `tocsin.files`, the items of `attach`.
+    A form with files, where an operation takes one, becomes a JSON body; the scope gets the items of `attach`.
     """
 
     def __init__(self, app: ASGIApp, operations: Iterable[Operation], files: Callable[[], FileIntake]) -> None:
@@ -77,6 +78,7 @@ class WholeBody:
             body, scope["tocsin.files"] = await read_form(scope, receive, self._files())
             others = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
             scope["headers"] = [*others, (b"content-type", JSON.encode())]
+            scope.pop("tocsin.headers")  # those that were parsed before
         else:
             body = await read_body(scope, receive)
         scope["tocsin.body"] = body

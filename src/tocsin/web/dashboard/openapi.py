@@ -11,9 +11,9 @@ from tocsin import __version__
 from tocsin.core.records.schema import RecordSchemas
 from tocsin.rest.describing.forms import describe_form
 from tocsin.rest.describing.responses import RECEIPT
+from tocsin.rest.headers import FORM_DATA, JSON
 from tocsin.rest.models import RecordReceipt
 from tocsin.rest.operations import Operation, operation, problem_schema
-from tocsin.rest.reading import FORM_DATA, JSON
 from tocsin.web.dashboard.shared_parts import share_parts
 
 _DESCRIPTION = (

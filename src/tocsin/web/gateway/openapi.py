@@ -7,9 +7,8 @@ from tocsin import __version__
 from tocsin.core.reading.fields import Field, TextType
 from tocsin.core.reading.json_schema import reference
 from tocsin.rest.describing.forms import describe_form
-from tocsin.rest.headers import MAX_IDEMPOTENCY_KEY
+from tocsin.rest.headers import FORM_DATA, JSON, MAX_IDEMPOTENCY_KEY
 from tocsin.rest.problems import PROBLEMS
-from tocsin.rest.reading import FORM_DATA, JSON
 from tocsin.web.gateway.deliveries import QUERY
 from tocsin.web.gateway.openapi_schemas import parameter, schemas
 from tocsin.web.gateway.records import TEXT

@@ -10,9 +10,8 @@ from starlette.types import Receive, Scope
 from tocsin.core.errors import ChannelError, TocsinError
 from tocsin.core.http.forms import MAX_TEXT_BYTES, FormReader, FormTooLargeError, InvalidFormError, read_text
 from tocsin.delivery.files.intake import FileIntake
-from tocsin.rest.headers import header_values, media_type
+from tocsin.rest.headers import FORM_DATA, JSON, header_values, media_type
 from tocsin.rest.problems import HttpProblemError
-from tocsin.rest.reading import FORM_DATA, JSON
 from tocsin.web.http.clients import bucket_key
 
 

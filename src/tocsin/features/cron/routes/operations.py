@@ -31,10 +31,10 @@ from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
+from tocsin.rest.headers import JSON, MERGE_PATCH
 from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
-from tocsin.rest.reading import JSON, MERGE_PATCH
 from tocsin.rest.refusals import pointing_out
 from tocsin.runs.model import Run, RunStatus
 

@@ -32,11 +32,11 @@ from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import InvalidWorkflowError, UnknownWorkflowError, WorkflowFile
 from tocsin.rest.callers import CallerOf, find_trigger, while_connected
 from tocsin.rest.conditional import check_unchanged, tag, wants_new
+from tocsin.rest.headers import JSON
 from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.problems import HttpProblemError
-from tocsin.rest.reading import JSON
 from tocsin.runs.model import Run
 
 _STARTED: dict[int | str, dict[str, Any]] = {

@@ -19,10 +19,10 @@ from tocsin.core.audit.record import AuditRecord, as_record
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.records.as_json import to_json
 from tocsin.core.time.timestamps import parse_timestamp
+from tocsin.rest.headers import JSON
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import LongPagingOf, Paging
 from tocsin.rest.preferences import accepted_type
-from tocsin.rest.reading import JSON
 from tocsin.rest.refusals import parse_time, refuse_parameter
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"

@@ -183,5 +183,5 @@ def delivery_operations(
     outbox: Outbox, registry: Registry, messenger: Messenger, files: Callable[[], FileIntake]
 ) -> Operations:
     """Return the operations."""
-    codes = {FileGoneError: "not-found"}
-    return Operations("deliveries", DeliveryOperations(outbox, registry, messenger, files), codes)
+    operations = DeliveryOperations(outbox, registry, messenger, files)
+    return Operations("deliveries", operations, {FileGoneError: "not-found"})

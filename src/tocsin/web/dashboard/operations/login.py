@@ -13,9 +13,10 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.records.marks import Time
 from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.bodies import FLAG, RequestBody, text
+from tocsin.rest.headers import JSON
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.problems import HttpProblemError
-from tocsin.rest.reading import JSON, read_media_type
+from tocsin.rest.reading import read_media_type
 from tocsin.rest.refusals import refuse
 from tocsin.web.access.cookies import no_cookie, read_session_id, session_cookie
 from tocsin.web.access.layers import read_visitor

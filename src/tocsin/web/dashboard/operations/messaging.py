@@ -30,9 +30,8 @@ from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.messaging.outbound.profiles import Profile, Profiles
 from tocsin.messaging.outbound.results import PlannedTarget
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.headers import prefers_async, require_target
+from tocsin.rest.headers import FORM_DATA, JSON, prefers_async, require_target
 from tocsin.rest.operations import OfferedTool, Operations, operation
-from tocsin.rest.reading import FORM_DATA, JSON
 from tocsin.web.dashboard.operations.channel_settings import CHANNEL_CONNECT
 from tocsin.web.dashboard.operations.messaging_models import (
     FAN_OUT,

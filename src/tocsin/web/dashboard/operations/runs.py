@@ -14,10 +14,10 @@ from tocsin.core.records.marks import Flat
 from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.bodies import RequestBody, text
 from tocsin.rest.callers import CallerOf
+from tocsin.rest.headers import JSON
 from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, accepted, accepted_type, answer_run
-from tocsin.rest.reading import JSON
 from tocsin.rest.refusals import parse_time, refuse_parameter
 from tocsin.runs.control import RunControl
 from tocsin.runs.filters import RunFilter
