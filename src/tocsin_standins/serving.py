@@ -74,6 +74,10 @@ class HttpStandIn(ABC):
         """Return the entries of `targets.yaml` that point the channel here, by name; known after `start`."""
         return {}
 
+    def document(self) -> str:
+        """Return what the channel keeps in the store, if it keeps anything; known after `start`."""
+        return ""
+
     @abstractmethod
     def routes(self) -> Iterable[web.AbstractRouteDef]:
         """List the provider's paths."""

@@ -154,7 +154,15 @@ async def open_app(
             stack.push_async_callback(http.aclose)
             parts, address = settings[MAX_PARTS], settings[PUBLIC_URL]
             clock, redact = SystemClock(), settings.redact
-            return Tools(http, clock, redact, parts, address, read_file=lambda hash_: app.files().read(hash_))
+            return Tools(
+                http,
+                clock,
+                redact,
+                parts,
+                address,
+                read_file=lambda hash_: app.files().read(hash_),
+                document=stores.document,
+            )
 
         stores = open_stores(settings, installed.features, stack)
         app = assemble(settings, installed, tools=tools, stores=stores, monitoring=monitoring)

@@ -10,6 +10,7 @@ from tocsin.core.lazy import Lazy
 from tocsin.core.process.beats import RedisBeats
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.redis_client import RedisClient
+from tocsin.core.storage.redis_documents import RedisDocument
 from tocsin.core.storage.redis_identity import FILE_NAME, RedisIdentity
 from tocsin.core.storage.shared_limits import SharedBuckets, SharedLimiter
 from tocsin.core.time.clock import Clock
@@ -38,6 +39,7 @@ def open_redis_stores(settings: Settings, database: Database, redis: Lazy[RedisC
         buckets=buckets,
         beats=lambda: RedisBeats(client),
         runs=cache(lambda: _open_runs(settings, client)),
+        document=partial(RedisDocument, client),
         database=database,
         redis=redis,
     )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tocsin.channels.content import Content
     from tocsin.channels.targets import ChannelTargets
     from tocsin.core.http.transport import Transport
+    from tocsin.core.storage.documents import Document
     from tocsin.core.time.clock import Clock
 
 # A parse mode of every channel: Markdown as models and people write it, rendered as well as the product allows.
@@ -259,6 +260,7 @@ class ChannelSpec:
     group_rate: Rate | None = None
     group_prefix: str = ""  # the prefix of targets that are groups
     account_rate: Rate | None = None
+    session_presses: bool = False  # who presses its buttons is signed in to the dashboard
     recognises_repeats: bool = False  # the provider drops a second message with the same key
     at_most_once: bool = False  # the default policy loses a message rather than sending it twice
     # How the channel shows the fields of a message, by name; what is missing is done by the base class.
@@ -292,6 +294,7 @@ class Tools:
     public_url: str = ""  # the address at which people reach the gateway, for signed links
     targets: "ChannelTargets | None" = None  # of a channel whose targets are names
     read_file: "Callable[[str], AsyncGenerator[bytes]] | None" = None  # opens a stored file by its hash
+    document: "Callable[[str], Document] | None" = None  # opens what a channel keeps in the store, by its kind
 
 
 def with_key(outgoing: Outgoing) -> Outgoing:

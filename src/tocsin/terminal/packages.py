@@ -12,6 +12,7 @@ EXTRAS = {
     "apprise": ("apprise", "no messages by Apprise"),
     "pydantic_ai": ("chat", "no chat model"),
     "pypdf": ("pdf", "the bot cannot read PDF files"),
+    "cryptography": ("push", "no Web Push"),
     "opentelemetry.sdk": ("otel", "no traces for OpenTelemetry"),
     "av": ("voice", "no voice messages"),
     "pywhispercpp": ("voice", "no voice messages"),

@@ -115,17 +115,39 @@ def build_adapter(
     clock: Clock | None = None,
     targets: Mapping[str, Mapping[str, Any]] | None = None,
     read_file: Callable[[str], AsyncGenerator[bytes]] | None = None,
+    document: "MemoryDocument | None" = None,
 ) -> A:
     """Build an adapter from environment variables.
 
-    `targets` are the entries of the channel in `targets.yaml`, by name; `read_file` opens a file by its hash.
+    `targets` are the entries of the channel in `targets.yaml`, by name; `read_file` opens a file by its hash; `document` is
+    what the channel keeps in the store.
     """
     settings = Settings.load(adapter.spec.variables, environ={"TOCSIN_DATA_DIR": "/nonexistent", **env})
     named = GivenTargets(settings, adapter.spec, targets or {}).of(adapter.spec.kind) if adapter.spec.targets else None
+    kept = document or MemoryDocument()
     tools = Tools(
-        http or ScriptedTransport(), clock or FakeClock(), settings.redact, targets=named, read_file=read_file
+        http or ScriptedTransport(),
+        clock or FakeClock(),
+        settings.redact,
+        targets=named,
+        read_file=read_file,
+        document=lambda _: kept,
     )
     return adapter(settings.only(adapter.spec.variables), tools)
+
+
+@dataclass(slots=True)
+class MemoryDocument:
+    """What a channel keeps in the store, in memory."""
+
+    text: str = ""
+
+    async def read(self) -> str:
+        return self.text
+
+    async def change(self, edit: Callable[[str], str]) -> str:
+        self.text = edit(self.text)
+        return self.text
 
 
 class GivenTargets(NamedTargets):

@@ -103,7 +103,7 @@ async def open_feature(
     carries = settings[STORE] == "redis"  # a host that only carries messages has no database
     database = Database(data_dir / DATABASE_FILE, lambda: schemas(installed.features), only_writes_make_it=carries)
     stores = stores_in(settings, database, lazy_redis(settings), clock)
-    tools = Tools(transport or ScriptedTransport(), clock)
+    tools = Tools(transport or ScriptedTransport(), clock, document=stores.document)
     notices: list[Notice] = []
 
     def context(app: App) -> FeatureContext:

@@ -106,6 +106,7 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
                     async with forked_reapers(), opened as app:
                         app.audit.observe(partial(_show_rule, cluster))
                         link = await sign_in_link(app, f"http://{DASHBOARD_HOST.default}:{ports.dashboard}")
+                        await _fill_documents(app, cluster)
                         await _start_runs(app)
                         access = DemoAccess(link, await _agent_token(app), await _door(app))
                         welcome = partial(_welcome, out, cluster, env_file, redis_url, access)
@@ -173,6 +174,13 @@ async def _door(app: App) -> str:
     except DoorNameTakenError:  # made before a port was found to be taken
         address = await doors.rotate(DOOR, actor)
     return str(address.url)
+
+
+async def _fill_documents(app: App, cluster: "StandinCluster") -> None:
+    """Store what channels keep, such as the keys of a device."""
+    for standin in cluster.further:
+        if text := standin.document():
+            await app.stores.document(standin.channel).change(lambda _, text=text: text)
 
 
 async def _start_runs(app: App) -> None:
