@@ -8,6 +8,7 @@ from tocsin.core.http.direct import DirectTransport
 from tocsin.core.plugins import load_class
 from tocsin.core.time.clock import SystemClock
 from tocsin.testing import build_adapter
+from tocsin.testing.fakes import MemoryDocument
 from tocsin_standins import open_standins
 
 BRINGING = [channel for channel in discover().classes if channel.standin]
@@ -20,12 +21,18 @@ async def test_the_settings_of_a_stand_in_make_its_channel_work(channel: type[Ou
         async with open_standins(further=[load_class(channel.standin)]) as town:
             [server] = town.further
             adapter = build_adapter(
-                channel, town.environment(), http=http, clock=SystemClock(), targets=server.targets()
+                channel,
+                town.environment(),
+                http=http,
+                clock=SystemClock(),
+                targets=server.targets(),
+                document=MemoryDocument(server.document()),
             )
             assert server.channel == channel.spec.kind
             assert (await adapter.test_connection()).ok
             assert (await adapter.send(server.sample, "hello")).ok
             [received] = town.recorder.of(server.channel)
-            assert (received.text, town.control()[server.channel]) == ("hello", server.url)
+            assert received.text.endswith("hello")  # below the name of the app, where there is one
+            assert town.control()[server.channel] == server.url
     finally:
         await http.aclose()

@@ -91,7 +91,7 @@ def make_app(
     )
     stores = stores_in(settings, database, lazy_redis(settings), clock)
     monitoring = Monitoring(ChannelWatch(clock), metrics or Metrics())
-    tools = Tools(transport, clock, read_file=lambda hash_: app.files().read(hash_))
+    tools = Tools(transport, clock, read_file=lambda hash_: app.files().read(hash_), document=stores.document)
     app = assemble(settings, installed, tools=lambda: tools, stores=stores, clock=clock, monitoring=monitoring)
     return app
 

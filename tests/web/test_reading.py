@@ -54,6 +54,7 @@ async def test_health_tells_the_states_of_queue_and_channels_and_nothing_else(ga
             "ntfy": "unconfigured",
             "teams": "unconfigured",
             "webhook": "unconfigured",
+            "webpush": "unconfigured",
             "teamchat": "configured",
         },
     }

@@ -28,7 +28,7 @@ def make_context(app: "App") -> FeatureContext:
         clock=app.clock,
         audit=app.audit,
         database=app.database,
-        document=app.stores.document,
+        adapter=app.registry.adapter,
         messenger=app.messenger,
         output=app.output(),
         runs=app.runs,

@@ -13,10 +13,10 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.records.marks import Private, Time
 
 if TYPE_CHECKING:
+    from tocsin.channels.contract import OutboundAdapter
     from tocsin.core.audit.trail import AuditTrail
     from tocsin.core.config.settings import Values
     from tocsin.core.storage.database import Database
-    from tocsin.core.storage.documents import Document
     from tocsin.core.storage.redis_client import RedisClient
     from tocsin.core.text.redaction import Redactor
     from tocsin.core.time.clock import Clock
@@ -159,7 +159,7 @@ class FeatureContext:
     clock: "Clock"
     audit: "AuditTrail"
     database: "Database"
-    document: "Callable[[str], Document]"  # what a channel keeps in the store, by its kind
+    adapter: "Callable[[str], OutboundAdapter]"  # of a configured channel; raises UnknownChannelError
     messenger: "Messenger"
     output: "OutputRouter"  # queues texts for a channel and target, or for a profile
     runs: "Callable[[], Runs]"

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "tocsin.features"
 # Prefixes of the core's tables, audit actions and settings.
 RESERVED = frozenset((
-    "access", "audit", "bot", "changes", "chat_work", "dashboard", "delivery", "gateway", "idempotency", "inbox",
-    "intake", "leases", "migrations", "msg", "presence", "presses", "runs", "scheduling", "tocsin", "token",
+    "access", "audit", "bot", "changes", "chat_work", "dashboard", "delivery", "documents", "gateway", "idempotency",
+    "inbox", "intake", "leases", "migrations", "msg", "presence", "presses", "runs", "scheduling", "tocsin", "token",
     "web_access",
 ))  # fmt: skip
 

@@ -152,7 +152,7 @@ async def test_title_link_type_and_urgency_are_those_of_a_notification():
         "91 %",
         "https://x.example/d",
     )
-    assert (notification["sticky"], notification["renotify"], notification["delivery"]) == (True, True, DELIVERY)
+    assert (notification["sticky"], notification["delivery"]) == (True, DELIVERY)
     assert headers == {"TTL": "60", "Urgency": "high", "Topic": ""}
 
 
@@ -225,7 +225,7 @@ async def test_a_message_with_a_key_is_replaced_and_then_closed():
         first = await good(adapter, keyed("firing", type="failure", actions=[RUN_BOOK]))
         second = await good(adapter, change(keyed("resolved"), MessageOperation.EDIT, first))
         [notification] = server.browser.shown.values()
-        assert (notification["body"], "actions" in notification) == ("resolved", False)
+        assert (notification["body"], "actions" in notification, notification["silent"]) == ("resolved", False, True)
         for _ in range(2):
             await good(adapter, change(keyed("x"), MessageOperation.WITHDRAW, second))
         assert server.browser.shown == {}

@@ -35,7 +35,7 @@ async def test_all_channels_are_listed_with_what_is_missing(whole, transport):
     found = {item["channel"]: item for item in (await whole.get("/api/msg/channels")).json()["items"]}
     assert set(found) == {
         "apprise", "teamchat", "botchat", "guildchat", "email", "devicemsg",
-        "matrix", "mattermost", "ntfy", "teams", "webhook",
+        "matrix", "mattermost", "ntfy", "teams", "webhook", "webpush",
     }  # fmt: skip
     assert (found["teamchat"]["state"], found["teamchat"]["sent_24h"]) == ("ok", 1)
     assert found["botchat"]["missing"] == ["BOTCHAT_BOT_TOKEN"]

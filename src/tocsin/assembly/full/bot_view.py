@@ -45,9 +45,12 @@ class ProgramBotView:
     def may_act(self, message: InboundMessage, /) -> bool:
         """Whether the sender of a message that the access rules have let in may start and decide things."""
         registry = self._app.registry
+        spec = registry.spec(message.channel)
+        if spec.session_presses:  # a person who is signed in to the dashboard
+            return message.sender_id is not None
         if is_by_link(message):
             return False
-        return registry.spec(message.channel).conversation or self._is_named(message)
+        return spec.conversation or self._is_named(message)
 
     def may_admit(self, message: InboundMessage, /) -> bool:
         """Whether a message comes from the admin chat, or from a person whom ACTION_PEOPLE names."""

@@ -9,7 +9,7 @@ from tocsin.assembly.full.access import make_guard, open_sign_ins, open_tokens
 from tocsin.assembly.full.bot import open_access
 from tocsin.assembly.full.live import event_hub
 from tocsin.assembly.full.metrics import stored_metrics
-from tocsin.assembly.full.receiving import MODELS_FOLDER
+from tocsin.assembly.full.receiving import MODELS_FOLDER, open_buttons, open_inbox
 from tocsin.assembly.profiles import checked_profiles
 from tocsin.assembly.runs import open_run_control
 from tocsin.assembly.status import status_report
@@ -21,6 +21,7 @@ from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PRO
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.features.context import SubsystemState
+from tocsin.messaging.inbound.presses.session import SessionPresses
 from tocsin.messaging.outbound.audit_anchor import load_anchors, retention_start
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.channel_watch import report_troubles
@@ -55,6 +56,7 @@ from tocsin.web.ui.static import ui_routes
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
     from tocsin.core.audit.chain import Verification
+    from tocsin.messaging.inbound.inbox import Inbox
     from tocsin.messaging.inbound.model import Backlog
     from tocsin.rest.event_stream import LiveUpdates
     from tocsin.rest.operations import Operations
@@ -68,12 +70,14 @@ def create_dashboard(
     draining: Callable[[], bool],
     guard: Callable[[Any], Any] | None = None,
     live: "LiveUpdates | None" = None,
+    inbox: "Inbox | None" = None,
 ) -> Any:
     """Return the dashboard as an ASGI application; tests may pass their own authentication as `guard`.
 
     `live` is the event hub (`full/live.py`), which runs as a service; without it, open pages receive no events.
+    `inbox` is the one of this process; without it, a press is carried out by another process.
     """
-    return build_dashboard(_parts(app, draining, guard, live))
+    return build_dashboard(_parts(app, draining, guard, live, inbox))
 
 
 def local_dashboard(app: "App", token: str, scopes: frozenset[str]) -> Any:
@@ -81,10 +85,10 @@ def local_dashboard(app: "App", token: str, scopes: frozenset[str]) -> Any:
     return create_dashboard(app, lambda: False, lambda inner: LocalCaller(inner, open_tokens(app), token, scopes))
 
 
-def open_dashboard(app: "App") -> "tuple[EventHub, Callable[[Callable[[], bool]], Any]]":
+def open_dashboard(app: "App", inbox: "Inbox") -> "tuple[EventHub, Callable[[Callable[[], bool]], Any]]":
     """Return the event hub, which runs as a service, and the function that makes the dashboard for its pages."""
     hub = event_hub(app)
-    return hub, lambda draining: create_dashboard(app, draining, live=hub)
+    return hub, lambda draining: create_dashboard(app, draining, live=hub, inbox=inbox)
 
 
 def dashboard_document(app: "App") -> dict[str, Any]:
@@ -93,7 +97,11 @@ def dashboard_document(app: "App") -> dict[str, Any]:
 
 
 def _parts(
-    app: "App", draining: Callable[[], bool], guard: Callable[[Any], Any] | None, live: "LiveUpdates | None"
+    app: "App",
+    draining: Callable[[], bool],
+    guard: Callable[[Any], Any] | None,
+    live: "LiveUpdates | None",
+    inbox: "Inbox | None" = None,
 ) -> "DashboardDependencies":
     live, sign_ins, metrics = live or event_hub(app), open_sign_ins(app), _metrics(app)
     return DashboardDependencies(
@@ -108,7 +116,7 @@ def _parts(
         count_request=metrics.metrics.count_request,
         operations=[
             _health(app, draining, metrics),
-            *_core_operations(app, live),
+            *_core_operations(app, live, lambda: inbox or open_inbox(app, ())),
             login_operations(sign_ins),
             first_steps_operations(app.settings, sign_ins, FirstStepMarks(app.database), app.audit),
             *app.features.dashboard_routes(),
@@ -135,11 +143,12 @@ def _metrics(app: "App") -> "MetricsReport":
     )
 
 
-def _core_operations(app: "App", live: "LiveUpdates") -> "list[Operations]":
+def _core_operations(app: "App", live: "LiveUpdates", inbox: "Callable[[], Inbox]") -> "list[Operations]":
+    presses = SessionPresses(app.registry, open_buttons(app), inbox, app.audit, app.clock)
     return [
         run_operations(app.runs, lambda: open_run_control(app), app.features.run_kinds),
         _messaging(app),
-        delivery_operations(app.outbox, app.registry, app.messenger, app.files),
+        delivery_operations(app.outbox, app.registry, app.messenger, app.files, presses),
         audit_operations(app.audit, lambda: _verify(app)),
         _settings(app),
         channel_settings_operations(app.registry, app.audit),

@@ -97,7 +97,9 @@ async def serve(
             _tell_that_the_bot_is_off(app, needed=parts == {"bot"})
         front_door = FrontDoorWork(app) if "gateway" in parts else None
         services = [_gateway(app, receiving, bus), front_door_service(app, front_door)] if front_door else []
-        hub, dashboard = _dashboard(app, needed=parts == DASHBOARD_ALONE) if "dashboard" in parts else (None, None)
+        hub, dashboard = None, None
+        if "dashboard" in parts:
+            hub, dashboard = _dashboard(app, receiving, needed=parts == DASHBOARD_ALONE)
         services += [dashboard] if dashboard else []
         # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
         of_features = app.features.services()
@@ -170,7 +172,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
     )
 
 
-def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | None]":
+def _dashboard(app: App, receiving: "Receiving", *, needed: bool) -> "tuple[EventHub | None, Service | None]":
     """Return the event hub of open pages and the dashboard; neither if no login is configured.
 
     With `needed`, the dashboard is served even so, and shows what is missing.
@@ -183,7 +185,7 @@ def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | N
         return None, None
     for warning in check_dashboard_bind(app.settings, host):
         log.warning(warning)
-    hub, make_dashboard = open_dashboard(app)
+    hub, make_dashboard = open_dashboard(app, receiving.inbox)
     service = Service(
         "dashboard",
         host,

@@ -35,7 +35,6 @@ class WebpushDressing(Dressing):
             "title": " ".join(filter(None, (mark, title))),
             "url": content.click,
             "silent": content.quiet,
-            "renotify": content.priority > USUAL,
             "sticky": content.priority > USUAL + 1,
             "actions": [_button(number, each) for number, each in enumerate(content.actions[:MAX_BUTTONS])],
             "more": len(content.actions) > MAX_BUTTONS,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.action_tokens import given_key
 from tocsin.channels.content import QUIET_FROM, USUAL, Content
+from tocsin.channels.model import MessageOperation
 from tocsin.core.text.strings import split
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ def notification_of(part: "Part", adapter: "OutboundAdapter") -> dict[str, Any]:
         shown["delivery"] = delivery
     if part.content:
         adapter.dresser.dress(shown, part, part.content)
+    if part.keyed and part.keyed.operation is MessageOperation.EDIT:
+        shown["silent"] = True  # an edit notifies on no channel
     return shown if len(packed(shown)) <= MAX_BYTES - _MARKS_BYTES else _shortened(shown)
 
 

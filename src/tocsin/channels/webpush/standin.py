@@ -33,7 +33,7 @@ CONTACT = "mailto:ops@example.org"
 MAX_BYTES = 4_096
 MAX_TTL_S = 2_419_200
 KEYS = frozenset(
-    "title body tag sent delivery url silent renotify sticky actions more short".split()  # noqa: SIM905  # a list is long
+    "title body tag sent delivery url silent sticky actions more short".split()  # noqa: SIM905  # a list is long
 )
 WITHDRAWAL_KEYS = {"withdrawn"}
 _TOPIC = re.compile(r"[A-Za-z0-9_-]{1,32}")

@@ -180,7 +180,11 @@ async def _fill_documents(app: App, cluster: "StandinCluster") -> None:
     """Store what channels keep, such as the keys of a device."""
     for standin in cluster.further:
         if text := standin.document():
-            await app.stores.document(standin.channel).change(lambda _, text=text: text)
+            await app.stores.document(standin.channel).change(partial(_kept_text, text))
+
+
+def _kept_text(text: str, _: str) -> str:
+    return text
 
 
 async def _start_runs(app: App) -> None:

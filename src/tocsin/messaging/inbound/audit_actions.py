@@ -28,6 +28,11 @@ MSG_HANDLE = AuditAction(
 MSG_BRAKE = AuditAction(
     "msg.brake", "A chat was muted for 5 minutes because of too many replies, which indicates a loop.", (CHANNEL, CHAT)
 )
+MSG_CLICK = AuditAction(
+    "msg.click",
+    "A person who is signed in to the dashboard pressed a button of a message; `msg.press` says that it has an effect.",
+    (CHANNEL, DELIVERY, AuditField("state", "`done`, `received` or `refused`")),
+)
 MSG_PRESS = AuditAction(
     "msg.press",
     "A button of a message was pressed and has an effect.",

@@ -4,7 +4,6 @@ GET only shows; POST presses. Programs that scan mails follow their links, but s
 credential; it does not prove who presses.
 """
 
-import asyncio
 import logging
 from base64 import b64encode
 from hashlib import sha256
@@ -24,20 +23,15 @@ from tocsin.core.reading.untrusted import form_fields, identifier
 from tocsin.core.text.strings import truncate
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.inbox import Inbox
-from tocsin.messaging.inbound.model import InboxStatus
 from tocsin.messaging.inbound.presses.buttons import UNKNOWN, OfferedAction, PressedButtons, PressRefusedError
+from tocsin.messaging.inbound.presses.session import outcome_of
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.http.asgi import read_body
 from tocsin.web.http.responses import PAGE_HEADERS
 
 log = logging.getLogger(__name__)
 
-# How long a press waits for its end, so that the page can say it.
-ENDS_WITHIN_S, LOOK_S = 3.0, 0.05
 SHOWN_CHARS = 500
-
-RECEIVED = "Your press was received, and is carried out now."
-DONE = "Done."
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:3rem auto;padding:0 1rem;color:#1c1c1e;"
@@ -93,7 +87,7 @@ class PressPages:
         except TocsinError as error:
             log.warning("a press could not be stored", extra={"reason": error.sentence()})
             raise HttpProblemError("not-ready", "The press cannot be stored now. Try again later.") from None
-        return _page(await self._outcome(event.id))
+        return _page((await outcome_of(self._inbox, event.id)).detail)
 
     async def _offered(self, token: ActionToken) -> OfferedAction:
         try:
@@ -107,14 +101,6 @@ class PressPages:
         if spec.shows("call"):  # its chat knows who presses, and who may
             raise PressRefusedError(UNKNOWN)
         return offered
-
-    async def _outcome(self, message_id: str) -> str:
-        """Return what the page says about a press: how it ended, if it does soon."""
-        for _ in range(round(ENDS_WITHIN_S / LOOK_S)):
-            if (ended := await self._inbox.find_ended(message_id)) is not None:
-                return DONE if ended.status is InboxStatus.ANSWERED else f"This did not work: {ended.reason}"
-            await asyncio.sleep(LOOK_S)
-        return RECEIVED
 
 
 def _token(scope: Scope) -> ActionToken:

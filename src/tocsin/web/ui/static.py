@@ -18,6 +18,7 @@ from tocsin.features.contract import Feature
 from tocsin.web.documentation.files import API_PAGE, load_api_page
 from tocsin.web.documentation.site import DOCS, FIRST, load_text
 from tocsin.web.http.responses import FILE_HEADERS, PAGE_HEADERS
+from tocsin.web.installed.routes import installed_routes
 from tocsin.web.ui.assets import Asset, Assets, load_assets, make_asset, media_type
 
 STATIC_PREFIX: Final = "/static/"
@@ -41,6 +42,7 @@ def ui_routes(features: Sequence[Feature]) -> Sequence[BaseRoute]:
 
     return (
         Route("/", document, methods=["GET"]),
+        *installed_routes(),
         Route(DOCS_PREFIX.rstrip("/"), _to_documentation, methods=["GET"]),
         Route(DOCS_PREFIX + "{name:path}", _documentation, methods=["GET"]),
         Route(STATIC_PREFIX + "{version}/{name:path}", file, methods=["GET"]),

@@ -34,6 +34,13 @@ LOGIN = {"username": "anna", "password": PASSWORD}
 GREET = "name: greet\nsteps:\n  - {name: say, type: shell, command: echo hello}\n"
 JOB = {"name": "nightly", "schedule": "30 2 * * *", "command": "true", "tags": ["night"]}
 
+# That of RFC 8291, 5.
+SUBSCRIPTION = {
+    "endpoint": "https://fcm.googleapis.com/fcm/send/example",
+    "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+    "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+}
+
 EXAMPLES: dict[str, Example] = {
     "GET /health": Example(),
     "GET /api/health": Example(),
@@ -62,6 +69,7 @@ EXAMPLES: dict[str, Example] = {
     "POST /api/deliveries/{id}/retry": Example("failed delivery"),
     "POST /api/deliveries/{id}/dismiss": Example("dead delivery"),
     "POST /api/deliveries/{id}/cancel": Example("delivery"),
+    "POST /api/deliveries/{id}/press": Example("keyed delivery", {"button": 0}),
     "GET /api/audit/tail": Example(query="limit=5"),
     "GET /api/audit/search": Example(query="query=cron&limit=5"),
     "GET /api/audit/verify": Example(),
@@ -135,6 +143,17 @@ EXAMPLES: dict[str, Example] = {
     "GET /api/skills/{name}": Example("skill", query="file=a.py"),
     "POST /api/skills/{name}/run": Example("skill", {"args": ["now"], "mode": "standard"}, status=202),
     "POST /api/runs/{run_id}/apply": Example("proposal"),
+    "GET /api/devices": Example(query="limit=5"),
+    "POST /api/devices": Example(
+        body={"name": "phone", **SUBSCRIPTION},
+        status=201,
+        new="name",
+        absent=Absent(body={**SUBSCRIPTION, "endpoint": "https://fcm.googleapis.com/fcm/send/x", "replaces": "x"}),
+    ),
+    "GET /api/push-setup": Example(),
+    "GET /api/devices/{name}": Example("device"),
+    "PATCH /api/devices/{name}": Example("device", {"name": "annas-phone"}, new="name"),
+    "DELETE /api/devices/{name}": Example("device", status=204),
     "GET /api/doors": Example(query="q=alerts"),
     "POST /api/doors": Example(body={"name": "alerts", "profile": "oncall"}, status=201, new="name"),
     "GET /api/doors/kinds": Example(),

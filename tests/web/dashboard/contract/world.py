@@ -15,7 +15,7 @@ from tests.features.jobs.conftest import make_repository
 from tests.waiting import eventually
 from tests.web.access.accounts import CHEAP
 from tests.web.conftest import SCHEMAS, TEAMCHAT, make_app
-from tests.web.dashboard.contract.examples import MESSAGE, PASSWORD
+from tests.web.dashboard.contract.examples import MESSAGE, PASSWORD, SUBSCRIPTION
 
 from tocsin.assembly.full.access import open_tokens, sign_in_link
 from tocsin.assembly.full.dashboard import create_dashboard
@@ -200,6 +200,12 @@ async def _proposal(world: ContractWorld) -> str:
     return result.run_id
 
 
+async def _device(world: ContractWorld) -> str:
+    name = world.name()
+    subscription = {**SUBSCRIPTION, "endpoint": f"{SUBSCRIPTION['endpoint']}-{name}"}
+    return str((await world.post("/api/devices", {"name": name, **subscription}))["name"])
+
+
 async def _door(world: ContractWorld) -> str:
     return str((await world.post("/api/doors", {"name": world.name(), "profile": "oncall"}))["name"])
 
@@ -276,6 +282,7 @@ MAKERS: dict[str, Callable[[ContractWorld], Awaitable[str]]] = {
     "dead delivery": _dead_delivery,
     "delivery": _delivery,
     "delivery with a file": _delivery_with_a_file,
+    "device": _device,
     "door": _door,
     "ended run": _ended_run,
     "failed delivery": _failed_delivery,
@@ -315,6 +322,7 @@ async def open_world(folder: Path) -> AsyncIterator[ContractWorld]:
     (machine / "mode").touch()
     write_program(machine).rename(data / "chromium")
     env = {
+        "WEBPUSH_CONTACT": "mailto:ops@example.org",
         **TEAMCHAT,
         "REDIS_URL": "off",
         "PATH": os.environ["PATH"],

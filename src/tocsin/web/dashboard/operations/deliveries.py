@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -11,12 +12,16 @@ from fastapi.responses import StreamingResponse
 from tocsin.channels.attached import IMAGES, UNKNOWN_TYPE
 from tocsin.channels.registry import Registry
 from tocsin.core.errors import UnknownChannelError
+from tocsin.core.reading.fields import IntegerType
+from tocsin.core.reading.records import Written
 from tocsin.delivery.files.intake import FileIntake
 from tocsin.delivery.files.store import FileGoneError
 from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.store import DeliveryFilter
+from tocsin.messaging.inbound.presses.session import PressOutcome, SessionPresses
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.rest.bodies import RequestBody
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import Page, PagingOf
@@ -37,14 +42,27 @@ _BEGINNINGS = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PressedButton(RequestBody):
+    """Button to press."""
+
+    button: Annotated[int, Written(IntegerType(0, 9)), "Position of the action in the message, from 0."]
+
+
 class DeliveryOperations:
     """The operations on deliveries."""
 
     def __init__(
-        self, outbox: Outbox, registry: Registry, messenger: Messenger, files: Callable[[], FileIntake]
+        self,
+        outbox: Outbox,
+        registry: Registry,
+        messenger: Messenger,
+        files: Callable[[], FileIntake],
+        presses: SessionPresses,
     ) -> None:
         self._outbox = outbox
         self._files = files
+        self._presses = presses
         self._messenger = messenger
         self._registry = registry
 
@@ -159,6 +177,20 @@ class DeliveryOperations:
         receipt = await self._messenger.withdraw(delivery.channel, delivery.target, delivery.key, caller)
         return sent_message(response_to_send(receipt.result, receipt.failure), receipt)
 
+    @operation(
+        "POST",
+        "/api/deliveries/{id}/press",
+        scope="answer",
+        once=True,
+        own=True,
+        extension=True,
+        problems=("not-found", "validation-failed"),
+        answer=PressOutcome,
+    )
+    async def press_button(self, id: str, body: PressedButton, caller: CallerOf) -> Any:
+        """Press a `call` button of a message on a channel whose product cannot report who presses."""
+        return await self._presses.press(await self._outbox.get(id), body.button, caller)
+
 
 def _file_headers(file: Mapping[str, Any], first: bytes) -> dict[str, str]:
     kind = file.get("type", "")
@@ -180,8 +212,12 @@ async def _following(first: bytes, blocks: AsyncGenerator[bytes]) -> AsyncIterat
 
 
 def delivery_operations(
-    outbox: Outbox, registry: Registry, messenger: Messenger, files: Callable[[], FileIntake]
+    outbox: Outbox,
+    registry: Registry,
+    messenger: Messenger,
+    files: Callable[[], FileIntake],
+    presses: SessionPresses,
 ) -> Operations:
     """Return the operations."""
-    operations = DeliveryOperations(outbox, registry, messenger, files)
+    operations = DeliveryOperations(outbox, registry, messenger, files, presses)
     return Operations("deliveries", operations, {FileGoneError: "not-found"})

@@ -1127,6 +1127,14 @@ export interface NewNotification {
   link?: string;
   dedupe_key?: string;
 }
+/** Subscription of a browser, as its `PushSubscription` has it. */
+export interface NewPushDevice {
+  endpoint: string;
+  p256dh: string;
+  auth: string;
+  name?: string;
+  replaces?: string;
+}
 /** Command, and the hosts to run it on. */
 export interface NewSshRun {
   command: string;
@@ -1261,6 +1269,12 @@ export interface Page_NotificationRecord_ {
   total: number | null;
 }
 /** A page of a list; ask for the next one with `cursor`. */
+export interface Page_PushDevice_ {
+  items: PushDevice[];
+  next_cursor: string | null;
+  total: number | null;
+}
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_RunSummary_ {
   items: RunSummary[];
   next_cursor: string | null;
@@ -1361,6 +1375,15 @@ export interface PlannedStepRecord {
 }
 /** Policy for messages that may have been delivered. */
 export type Policy = "at_least_once" | "at_most_once";
+/** Outcome of a press. */
+export interface PressOutcome {
+  state: "done" | "received" | "refused";
+  detail: string;
+}
+/** Button to press. */
+export interface PressedButton {
+  button: number;
+}
 /** What to preview: a payload, or a kept request, by default the newest. */
 export interface PreviewBody {
   payload?: string | null;
@@ -1434,6 +1457,23 @@ export interface ProfileTarget {
 export interface ProfileUseRecord {
   kind: string;
   name: string;
+}
+/** Device that takes notifications. */
+export interface PushDevice {
+  name: string;
+  id: string;
+  service: string;
+  user: string | null;
+  created_at: string;
+}
+/** New name of a device. */
+export interface PushDeviceName {
+  name: string;
+}
+/** What a browser needs to become a device. */
+export interface PushSetup {
+  public_key: string | null;
+  problem: string | null;
 }
 /** Queued message. */
 export interface QueuedMessage {
@@ -2266,6 +2306,7 @@ export interface GetAnswers {
   "/api/cron/jobs": Page_CronJobSummary_;
   "/api/cron/upcoming": Page_UpcomingJobRun_;
   "/api/deliveries": Page_Delivery_;
+  "/api/devices": Page_PushDevice_;
   "/api/doors": Page_DoorRecord_;
   "/api/doors/kinds": DoorKinds;
   "/api/health": Readiness;
@@ -2283,6 +2324,7 @@ export interface GetAnswers {
   "/api/notifications/target": NoticeTarget;
   "/api/notifications/unread": UnreadRecord;
   "/api/openapi.json": Record<string, unknown>;
+  "/api/push-setup": PushSetup;
   "/api/runs": Page_RunSummary_;
   "/api/settings/first-steps": FirstSteps;
   "/api/settings/integrations": IntegrationList;

@@ -72,6 +72,9 @@ export type DoorSetUp = Api.DoorSetUp;
 export type ScheduledJob = Api.ScheduledJob;
 export type BrowserProfile = Api.BrowserProfileRecord;
 
+export type Device = Api.PushDevice;
+export type PushSetup = Api.PushSetup;
+
 export type Usage = Api.UsageRecord;
 export type Conversation = Listed<Api.ConversationRecord, Api.TranscriptRecord>;
 export type Message = Api.MessageRecord;

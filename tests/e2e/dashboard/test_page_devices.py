@@ -1,0 +1,204 @@
+"""Devices: a browser becomes one, shows what is sent to it, and presses a button from the notification."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import http_ece
+import pytest
+from playwright.sync_api import CDPSession, Page, Worker, expect
+from tests.e2e.dashboard.conftest import LOOKS
+from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
+from tests.waiting import until
+
+from tocsin.channels.webpush.devices import Subscription
+from tocsin.channels.webpush.standin import CONTACT, Browser
+from tocsin.core.http.transport import HttpResponse
+from tocsin.messaging.outbound.caller import Caller
+
+ENDPOINT = "https://fcm.googleapis.com/fcm/send/example"
+TAKEN, GONE = HttpResponse(201, {}, b""), HttpResponse(410, {}, b"")
+# No push service can be reached from a test: what the browser would have got there is given to it.
+SUBSCRIBED = """
+(() => {
+  let own = null;
+  const make = (key) => ({
+    endpoint: "%s", options: { applicationServerKey: key },
+    toJSON: () => ({ endpoint: "%s", keys: %s }),
+    unsubscribe: async () => { own = null; return true; },
+  });
+  const bytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0)).buffer;
+  PushManager.prototype.subscribe = async ({ applicationServerKey }) => (own = make(bytes(applicationServerKey)));
+  PushManager.prototype.getSubscription = async () => own;
+})()
+"""
+
+
+@pytest.fixture(scope="module")
+def pushing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDashboard]:
+    """Serve a dashboard that can send notifications."""
+    with serve_dashboard(tmp_path_factory.mktemp("devices"), {"WEBPUSH_CONTACT": CONTACT}) as served:
+        served.transport.script[:] = [TAKEN]
+        yield served
+
+
+@pytest.fixture
+def phone() -> Browser:
+    return Browser("phone")
+
+
+def become_a_device(visit: Any, served: ServedDashboard, phone: Browser, name: str, *expected: str) -> Page:
+    visitor = visit(served=served)
+    visitor.expected = expected
+    page: Page = visitor.page
+    page.context.grant_permissions(["notifications"], origin=served.address.rstrip("/"))
+    page.add_init_script(SUBSCRIBED % (ENDPOINT, ENDPOINT, json.dumps(phone.keys)))
+    visitor.open("#/devices")
+    page.get_by_label("Name of this device").fill(name)
+    page.get_by_role("button", name="Notify this device").click()
+    expect(page.get_by_text(f"This device takes notifications as {name}.")).to_be_visible()
+    return page
+
+
+class Worked:
+    """The service worker of a page, which gets messages from the browser's debugger."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page, self.origin = page, address.rstrip("/")
+        self.found: list[dict[str, Any]] = []
+        self.session: CDPSession = page.context.new_cdp_session(page)
+        self.session.on(
+            "ServiceWorker.workerRegistrationUpdated", lambda told: self.found.extend(told["registrations"])
+        )
+        self.session.send("ServiceWorker.enable")
+        until(lambda: self._has_registration(), "the registration of the service worker")
+
+    def _has_registration(self) -> bool:
+        self.page.evaluate("1")  # lets events arrive
+        return bool(self.found)
+
+    @property
+    def worker(self) -> Worker:
+        return self.page.context.service_workers[0]
+
+    def receive(self, text: str) -> None:
+        registration = self.found[-1]["registrationId"]
+        told = {"origin": self.origin, "registrationId": registration, "data": text}
+        self.session.send("ServiceWorker.deliverPushMessage", told)
+
+    def shown(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.worker.evaluate(
+            """async () => (await self.registration.getNotifications()).map(({ title, body, tag, silent, data, actions }) =>
+              ({ title, body, tag, silent, data, actions: actions.map(({ title }) => title) }))"""
+        )
+        return found
+
+    def click(self, action: str) -> None:
+        self.worker.evaluate(
+            """async (action) => {
+              const [notification] = await self.registration.getNotifications();
+              self.dispatchEvent(new NotificationEvent("notificationclick", { notification, action }));
+            }""",
+            action,
+        )
+
+
+def sent_text(served: ServedDashboard, phone: Browser) -> str:
+    """Return the last message as an independent implementation decrypts it."""
+    body = served.transport.sent[-1].body
+    return str(http_ece.decrypt(body, private_key=phone.private, auth_secret=phone.auth).decode())
+
+
+def test_a_browser_shows_a_message_and_its_button_is_pressed_from_the_notification(
+    visit: Any, pushing: ServedDashboard, phone: Browser
+):
+    page = become_a_device(visit, pushing, phone, "laptop")
+    worked = Worked(page, pushing.address)
+    call = {"action": "call", "label": "Clean up", "name": "cleanup", "once": False}
+    content = {"title": "Disk full", "type": "warning", "actions": [call], "key": "disk"}
+    receipt = pushing.do(lambda app: app.messenger.send("webpush", "laptop", "91 % ü", Caller("cli"), content=content))
+    assert receipt.result.ok, receipt.result.error
+    worked.receive(sent_text(pushing, phone))
+    until(lambda: worked.shown(), "the notification")
+    [shown] = worked.shown()
+    assert (shown["title"], shown["body"], shown["actions"]) == ("⚠️ Disk full", "91 % ü", ["Clean up"])
+    worked.click("0")
+    until(lambda: "received" in worked.shown()[0]["body"], "the answer to the press")
+    [after] = worked.shown()
+    assert (after["tag"], after["silent"], after["actions"]) == (shown["tag"], True, [])
+    [event] = pushing.do(lambda app: app.stores.inbox().search(5))
+    assert (event.message.sender_id, event.message.channel, event.message.chat_id) == ("operator", "webpush", "laptop")
+    withdrawn = pushing.do(lambda app: app.messenger.withdraw("webpush", "laptop", "disk", Caller("cli")))
+    assert withdrawn.result.ok
+    worked.receive(sent_text(pushing, phone))
+    until(lambda: not worked.shown(), "the withdrawal")
+
+
+def test_what_cannot_be_read_is_shown_as_such_and_no_answer_is_kept(
+    visit: Any, pushing: ServedDashboard, phone: Browser
+):
+    page = become_a_device(visit, pushing, phone, "desk")
+    worked = Worked(page, pushing.address)
+    worked.receive("no JSON")
+    until(lambda: worked.shown(), "the notification")
+    assert worked.shown()[0]["body"] == "A message could not be read."
+    assert page.evaluate("caches.keys()") == []
+
+
+def test_a_device_is_tested_renamed_and_removed(visit: Any, pushing: ServedDashboard, phone: Browser):
+    page = become_a_device(visit, pushing, phone, "tablet")
+    page.get_by_role("button", name="Test tablet").click()
+    expect(page.get_by_text("A notification is on its way to tablet")).to_be_visible()
+    page.get_by_role("button", name="Rename tablet").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("kitchen")
+    page.get_by_role("dialog").get_by_role("button", name="Rename").click()
+    expect(page.get_by_text("This device takes notifications as kitchen.")).to_be_visible()
+    page.get_by_role("button", name="Remove kitchen").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("button", name="Notify this device")).to_be_visible()
+
+
+def test_a_device_that_is_gone_leaves_the_list_and_the_error_says_so(
+    visit: Any, pushing: ServedDashboard, phone: Browser
+):
+    page = become_a_device(visit, pushing, phone, "old", "status of 422")
+    pushing.transport.script[:] = [GONE, TAKEN]
+    page.get_by_role("button", name="Test old").click()
+    expect(page.get_by_text("was removed").first).to_be_visible()
+    expect(page.get_by_role("button", name="Test old")).to_have_count(0)
+
+
+def test_without_a_contact_the_page_names_the_setting(visit: Any):
+    page = visit().open("#/devices")
+    expect(page.get_by_text("WEBPUSH_CONTACT")).to_be_visible()
+    expect(page.get_by_role("button", name="Notify this device")).to_have_count(0)
+
+
+def test_on_an_iphone_the_page_says_how_to_install_the_app(chromium: Any, pushing: ServedDashboard):
+    agent = (
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 Version/17.5 Mobile Safari/604.1"
+    )
+    context = chromium.new_context(user_agent=agent)
+    context.add_cookies(pushing.session)
+    page = context.new_page()
+    page.add_init_script("delete window.PushManager; delete window.Notification;")
+    page.goto(f"{pushing.address}#/devices")
+    expect(page.get_by_text("Add to Home Screen")).to_be_visible()
+    context.close()
+
+
+@pytest.mark.parametrize(("theme", "size"), LOOKS, ids=["light", "dark"])
+def test_the_page_of_devices_is_accessible(visit: Any, pushing: ServedDashboard, theme: str, size: tuple[int, int]):
+    for name, service in (("iphone", "web.push.apple.com"), ("firefox-linux", "updates.push.services.mozilla.com")):
+        subscription = {"endpoint": f"https://{service}/{name}-{theme}", **Browser(name).keys}
+        add(pushing, f"{name}-{theme}", subscription)
+    visitor = visit(size, theme, pushing)
+    visitor.page.context.grant_permissions(["notifications"], origin=pushing.address.rstrip("/"))
+    visitor.open("#/devices")
+    expect(visitor.page.get_by_role("button", name="Notify this device")).to_be_visible()
+    assert visitor.violations() == []
+    assert visitor.overflow() <= 0
+
+
+def add(served: ServedDashboard, name: str, subscription: dict[str, str]) -> None:
+    served.do(lambda app: app.features.opened("devices").add(name, Subscription(**subscription), Caller("cli")))
