@@ -1,8 +1,9 @@
 """Everything moves between the two stores, once, whatever ends the move."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +23,9 @@ from tocsin.bot.storage.stores import BotStores, sqlite_bot_stores
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.documents import Document, SqliteDocument
 from tocsin.core.storage.redis_client import open_redis
+from tocsin.core.storage.redis_documents import RedisDocument
 from tocsin.delivery.model import Delivery, DeliveryStatus, Policy
 from tocsin.delivery.redis.moving import RedisDeliveries
 from tocsin.delivery.redis.store import RedisStore, former_names
@@ -142,6 +145,7 @@ async def test_everything_that_waits_goes_on_in_the_other_store(settings: Settin
         "deduplication keys of events": 2,
         "received events": 2,
         "cursors": 1,
+        "records of channels": 0,
         "files of messages": 0,
         "deliveries": 6,
         "runs": 2,
@@ -254,4 +258,29 @@ async def test_the_files_of_messages_move_before_their_deliveries(settings: Sett
     assert (await stores[source].hashes(), await stores[target].hashes()) == (frozenset(), {stored.hash})
     async with opened(settings, target, clock) as side:
         assert await side.queue.needed_files(clock.now()) == {stored.hash}
+    await client.aclose()
+
+
+@pytest.mark.parametrize(("source", "target"), [(SQLITE, REDIS), (REDIS, SQLITE)], ids=["to redis", "to sqlite"])
+async def test_what_channels_keep_moves_and_does_not_replace_what_is_there(
+    settings: Settings, source: str, target: str
+):
+    client, file = open_redis(settings[REDIS_URL]), settings.data_dir / DATABASE_FILE
+
+    @asynccontextmanager
+    async def documents(where: str) -> AsyncIterator[Callable[[str], Document]]:
+        database = Database(file, lambda: schemas(()))
+        yield partial(SqliteDocument, database) if where == SQLITE else partial(RedisDocument, client)
+        await database.aclose()
+
+    async with documents(source) as kept:
+        await kept("webpush").change(lambda _: "keys")
+        await kept("other").change(lambda _: "old")
+    async with documents(target) as kept:
+        await kept("other").change(lambda _: "new")
+    assert (await migrate(settings, target, two_clocks()))["records of channels"] == 2
+    async with documents(target) as kept:
+        assert [await kept(name).read() for name in ("webpush", "other")] == ["keys", "new"]
+    async with documents(source) as kept:
+        assert await kept("webpush").read() == ""
     await client.aclose()

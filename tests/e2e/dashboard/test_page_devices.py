@@ -27,7 +27,8 @@ SUBSCRIBED = """
     toJSON: () => ({ endpoint: "%s", keys: %s }),
     unsubscribe: async () => { own = null; return true; },
   });
-  const bytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0)).buffer;
+  const plain = (text) => atob(text.replace(/-/g, "+").replace(/_/g, "/"));
+  const bytes = (text) => Uint8Array.from(plain(text), (each) => each.charCodeAt(0)).buffer;
   PushManager.prototype.subscribe = async ({ applicationServerKey }) => (own = make(bytes(applicationServerKey)));
   PushManager.prototype.getSubscription = async () => own;
 })()
@@ -71,7 +72,7 @@ class Worked:
             "ServiceWorker.workerRegistrationUpdated", lambda told: self.found.extend(told["registrations"])
         )
         self.session.send("ServiceWorker.enable")
-        until(lambda: self._has_registration(), "the registration of the service worker")
+        until(self._has_registration, "the registration of the service worker")
 
     def _has_registration(self) -> bool:
         self.page.evaluate("1")  # lets events arrive
@@ -88,8 +89,8 @@ class Worked:
 
     def shown(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.worker.evaluate(
-            """async () => (await self.registration.getNotifications()).map(({ title, body, tag, silent, data, actions }) =>
-              ({ title, body, tag, silent, data, actions: actions.map(({ title }) => title) }))"""
+            """async () => (await self.registration.getNotifications()).map(({ title, body, tag, silent, actions }) =>
+              ({ title, body, tag, silent, actions: actions.map(({ title }) => title) }))"""
         )
         return found
 
@@ -119,7 +120,7 @@ def test_a_browser_shows_a_message_and_its_button_is_pressed_from_the_notificati
     receipt = pushing.do(lambda app: app.messenger.send("webpush", "laptop", "91 % ü", Caller("cli"), content=content))
     assert receipt.result.ok, receipt.result.error
     worked.receive(sent_text(pushing, phone))
-    until(lambda: worked.shown(), "the notification")
+    until(worked.shown, "the notification")
     [shown] = worked.shown()
     assert (shown["title"], shown["body"], shown["actions"]) == ("⚠️ Disk full", "91 % ü", ["Clean up"])
     worked.click("0")
@@ -128,6 +129,9 @@ def test_a_browser_shows_a_message_and_its_button_is_pressed_from_the_notificati
     assert (after["tag"], after["silent"], after["actions"]) == (shown["tag"], True, [])
     [event] = pushing.do(lambda app: app.stores.inbox().search(5))
     assert (event.message.sender_id, event.message.channel, event.message.chat_id) == ("operator", "webpush", "laptop")
+    page.goto(f"{pushing.address}#/deliveries/{receipt.delivery}")
+    page.get_by_role("button", name="Clean up").click()
+    expect(page.get_by_text("Your press was received")).to_be_visible()
     withdrawn = pushing.do(lambda app: app.messenger.withdraw("webpush", "laptop", "disk", Caller("cli")))
     assert withdrawn.result.ok
     worked.receive(sent_text(pushing, phone))
@@ -140,7 +144,7 @@ def test_what_cannot_be_read_is_shown_as_such_and_no_answer_is_kept(
     page = become_a_device(visit, pushing, phone, "desk")
     worked = Worked(page, pushing.address)
     worked.receive("no JSON")
-    until(lambda: worked.shown(), "the notification")
+    until(worked.shown, "the notification")
     assert worked.shown()[0]["body"] == "A message could not be read."
     assert page.evaluate("caches.keys()") == []
 

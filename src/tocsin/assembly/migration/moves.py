@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.assembly.files import files_in_folder, files_in_redis
 from tocsin.assembly.migration.movable import Move
+from tocsin.assembly.migration.movable_documents import RedisDocuments, SqliteDocuments
 from tocsin.assembly.migration.movable_files import MovableFiles
 from tocsin.assembly.migration.movable_runs import MovableRuns
 from tocsin.assembly.storage import schemas
@@ -167,6 +168,7 @@ def _moves(settings: Settings, database: "Database", client: "RedisClient", cloc
         ("received events", SqliteEvents(database), inbox_there.RedisEvents(client, clock)),
         ("cursors", SqliteCursors(database), inbox_there.RedisCursors(client)),
         # Before the deliveries that need them.
+        ("records of channels", SqliteDocuments(database), RedisDocuments(client)),
         ("files of messages", MovableFiles(folder), MovableFiles(chunks)),
         ("deliveries", SqliteDeliveries(database, clock), RedisDeliveries(client, clock, former_names(client))),
         ("runs", MovableRuns(SqliteRunRecords(database)), MovableRuns(RedisRunRecords(client, home))),

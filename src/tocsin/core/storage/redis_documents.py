@@ -5,6 +5,7 @@ from collections.abc import Callable
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.storage.redis_client import RedisClient, Script
 
+KEY_PREFIX = "tocsin:documents:"
 _ATTEMPTS = 20
 _SWAP = Script(
     "if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end\nredis.call('SET', KEYS[1], ARGV[2])\nreturn 1"
@@ -16,7 +17,7 @@ class RedisDocument:
 
     def __init__(self, client: RedisClient, name: str) -> None:
         self._client = client
-        self._key = f"tocsin:documents:{name}"
+        self._key = f"{KEY_PREFIX}{name}"
 
     async def read(self) -> str:
         return bytes(await self._client.command("GET", self._key) or b"").decode()

@@ -297,6 +297,7 @@ def _capabilities(spec: ChannelSpec) -> dict[str, Any]:
             name: field in spec.abilities and spec.abilities[field].support is Support.NATIVE
             for name, field in (("edits", "key"), ("withdraws", "withdraw"))
         },
+        "session_presses": spec.session_presses,
     }
 
 

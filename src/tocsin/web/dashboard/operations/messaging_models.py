@@ -25,6 +25,7 @@ class CapabilitiesRecord:
     markdown: bool
     edits: Annotated[bool, "A later message with the same key edits the first one."]
     withdraws: Annotated[bool, "A message with a key can be deleted."]
+    session_presses: Annotated[bool, "Its `call` buttons are pressed by people who are signed in to the dashboard."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,8 +29,8 @@ export function channelName(channel) {
   return known.get(channel)?.label ?? channel;
 }
 
-/** Whether messages on a channel can be changed later. @param {string} channel */
+/** What can be done later with messages on a channel. @param {string} channel */
 export function canChange(channel) {
   const found = known.get(channel);
-  return { edit: Boolean(found?.configured && found.capabilities.edits), withdraw: Boolean(found?.configured && found.capabilities.withdraws) };
+  return { edit: Boolean(found?.configured && found.capabilities.edits), withdraw: Boolean(found?.configured && found.capabilities.withdraws), press: Boolean(found?.capabilities.session_presses) };
 }

@@ -61,6 +61,7 @@ function One({ data: { delivery, revisions, presses }, change, reload }) {
       ${delivery.content.title && html`<p class="delivery__title" dir="auto">${delivery.content.title}</p>`}
       <pre class="delivery__pre" dir="auto" tabindex="0" aria-label=${DELIVERIES.message}>${delivery.message}</pre></section>`}
     ${files.length > 0 && html`<${Files} delivery=${delivery} files=${files} />`}
+    <${CallButtons} delivery=${delivery} reload=${reload} />
     <dl class="facts panel facts--panel">
       ${fact(DELIVERIES.operation, DELIVERIES.operations[delivery.operation] ?? delivery.operation)}
       ${delivery.key && fact(DELIVERIES.key, html`<a href=${`#/deliveries?key=${encodeURIComponent(delivery.key)}`}><code>${delivery.key}</code></a>`)}
@@ -98,6 +99,25 @@ function KeyActions({ delivery, latest, reload }) {
   };
   return html`<span class="row">${can.edit && html`<a class="button" href=${`#/msg?edit=${encodeURIComponent(latest.id)}`}>${DELIVERIES.edit}</a>`}
     ${can.withdraw && html`<${ActionButton} run=${withdraw}>${DELIVERIES.withdraw}<//>`}</span>`;
+}
+
+/** The buttons of a message whose product cannot report who presses. @param {{delivery: Delivery, reload: () => Promise<void>}} props */
+function CallButtons({ delivery, reload }) {
+  /** @type {{action: string, label: string, confirm?: string}[]} */
+  const actions = delivery.content.actions ?? [];
+  if (!canChange(delivery.channel).press || !actions.some((each) => each.action === "call")) return null;
+  /** @param {{label: string, confirm?: string}} action @param {number} button */
+  const press = async ({ label, confirm: question }, button) => {
+    const work = async () => {
+      const { state, detail } = await api.post(url`/api/deliveries/${delivery.id}/press`, { button });
+      if (state === "refused") throw new Error(detail);
+      toast.ok(`${label}: ${detail}`);
+    };
+    if (question) await confirm({ title: label, text: question, action: label, work });
+    else await work();
+    await reload();
+  };
+  return html`<p class="row">${actions.map((each, button) => each.action === "call" && html`<${ActionButton} key=${button} run=${() => press(each, button)}>${each.label}<//>`)}</p>`;
 }
 
 /** @param {{presses: Press[]}} props */

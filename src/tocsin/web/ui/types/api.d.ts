@@ -155,6 +155,7 @@ export interface CapabilitiesRecord {
   markdown: boolean;
   edits: boolean;
   withdraws: boolean;
+  session_presses: boolean;
 }
 /** Which missed instants are run later. */
 export type CatchUp = "none" | "latest" | "all";
