@@ -23,9 +23,9 @@ from tocsin.bot.storage.stores import BotStores, sqlite_bot_stores
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.documents import Document, SqliteDocument
+from tocsin.core.storage.documents.document import ChannelDocument, SqliteDocument
+from tocsin.core.storage.documents.redis_document import RedisDocument
 from tocsin.core.storage.redis_client import open_redis
-from tocsin.core.storage.redis_documents import RedisDocument
 from tocsin.delivery.model import Delivery, DeliveryStatus, Policy
 from tocsin.delivery.redis.moving import RedisDeliveries
 from tocsin.delivery.redis.store import RedisStore, former_names
@@ -268,7 +268,7 @@ async def test_what_channels_keep_moves_and_does_not_replace_what_is_there(
     client, file = open_redis(settings[REDIS_URL]), settings.data_dir / DATABASE_FILE
 
     @asynccontextmanager
-    async def documents(where: str) -> AsyncIterator[Callable[[str], Document]]:
+    async def documents(where: str) -> AsyncIterator[Callable[[str], ChannelDocument]]:
         database = Database(file, lambda: schemas(()))
         yield partial(SqliteDocument, database) if where == SQLITE else partial(RedisDocument, client)
         await database.aclose()

@@ -27,7 +27,7 @@ def test_devices_are_listed_renamed_and_removed(cli: Cli):
     unknown = cli("devices", "remove", "-y", "phone", env=ENV)
     assert unknown.code == 1
     assert mentions(unknown.err, "'phone' is not a device of Web Push", "devices: kitchen")
-    assert cli("devices", "remove", "kitchen", env=ENV).code == 1
+    assert cli("devices", "remove", "kitchen", env=ENV).code == 2
     assert "kitchen: removed" in cli("devices", "remove", "-y", "kitchen", env=ENV).out
     assert cli("devices", "list", "--json", env=ENV).json() == []
     audit = cli("audit", "search", "device.*", "--json").out

@@ -9,8 +9,8 @@ from tocsin.core.config.settings import Settings
 from tocsin.core.lazy import Lazy
 from tocsin.core.process.beats import RedisBeats
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.documents.redis_document import RedisDocument
 from tocsin.core.storage.redis_client import RedisClient
-from tocsin.core.storage.redis_documents import RedisDocument
 from tocsin.core.storage.redis_identity import FILE_NAME, RedisIdentity
 from tocsin.core.storage.shared_limits import SharedBuckets, SharedLimiter
 from tocsin.core.time.clock import Clock

@@ -18,8 +18,9 @@ from tocsin.core.config.variables import REDIS_URL, STORE
 from tocsin.core.errors import MissingSettingError, TocsinError
 from tocsin.core.lazy import Lazy
 from tocsin.core.process import beats
-from tocsin.core.storage import changes, documents
+from tocsin.core.storage import changes
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.documents import document
 from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.core.time.ratelimit import Limiter, RateLimiter
 from tocsin.delivery.sqlite import schema as sqlite_schema
@@ -81,7 +82,7 @@ def _in_sqlite(database: Database, redis: Lazy["RedisClient"], clock: Clock) -> 
         buckets=lazy_buckets(redis, clock),
         beats=lambda: beats.SqliteBeats(database),
         runs=cache(lambda: _open_runs(database)),
-        document=partial(documents.SqliteDocument, database),
+        document=partial(document.SqliteDocument, database),
         database=database,
         redis=redis,
     )
@@ -144,7 +145,7 @@ def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
     return {
         "changes": changes.MIGRATIONS,  # the first: triggers of the others write to its table
         "delivery": sqlite_schema.MIGRATIONS,
-        "documents": documents.MIGRATIONS,
+        "documents": document.MIGRATIONS,
         "idempotency": idempotency.MIGRATIONS,
         "inbox": inbox_schema.MIGRATIONS,
         "presence": beats.MIGRATIONS,

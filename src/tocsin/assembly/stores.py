@@ -9,7 +9,7 @@ from tocsin.core.config.variables import REDIS_URL, REDIS_WAIT_REPLICAS
 from tocsin.core.lazy import Lazy
 from tocsin.core.process.beats import Beats
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.documents import Document
+from tocsin.core.storage.documents.document import ChannelDocument
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import MakeLimiter
 from tocsin.delivery.store import DeliveryStore
@@ -41,7 +41,7 @@ class Stores:
     buckets: Lazy["SharedBuckets"]  # of limits that hosts share
     beats: Callable[[], Beats]  # signs of life of those that share the inbox
     runs: "Callable[[], RunStore]"
-    document: Callable[[str], Document]  # what a channel keeps, by its kind
+    document: Callable[[str], ChannelDocument]  # what a channel keeps, by its kind
     database: Database
     redis: Lazy["RedisClient"]
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tocsin.channels.layout.model import MessageLayout
     from tocsin.channels.targets import ChannelTargets
     from tocsin.core.config.settings import Values
-    from tocsin.core.storage.documents import Document
+    from tocsin.core.storage.documents.document import ChannelDocument
     from tocsin.core.text.markup import Renderer
     from tocsin.core.time.ratelimit import Rate
 
@@ -96,7 +96,7 @@ class OutboundAdapter(ABC):
         self.targets = cast("ChannelTargets", tools.targets)  # None unless `spec.targets` says what they are
         self._max_parts = tools.max_parts
         self._read_file = tools.read_file
-        self.document = cast("Document", tools.document and tools.document(self.spec.kind))  # in the store
+        self.document = cast("ChannelDocument", tools.document and tools.document(self.spec.kind))  # in the store
         # Imported here, because listing channels needs no redaction, and asyncio costs 40 ms to import.
         from tocsin.core.text.redaction import Redactor
         from tocsin.core.time.shared_timeout import SharedTimeout

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tocsin.channels.content import Content
     from tocsin.channels.targets import ChannelTargets
     from tocsin.core.http.transport import Transport
-    from tocsin.core.storage.documents import Document
+    from tocsin.core.storage.documents.document import ChannelDocument
     from tocsin.core.time.clock import Clock
 
 # A parse mode of every channel: Markdown as models and people write it, rendered as well as the product allows.
@@ -294,7 +294,7 @@ class Tools:
     public_url: str = ""  # the address at which people reach the gateway, for signed links
     targets: "ChannelTargets | None" = None  # of a channel whose targets are names
     read_file: "Callable[[str], AsyncGenerator[bytes]] | None" = None  # opens a stored file by its hash
-    document: "Callable[[str], Document] | None" = None  # opens what a channel keeps in the store, by its kind
+    document: "Callable[[str], ChannelDocument] | None" = None  # opens what a channel keeps in the store, by its kind
 
 
 def with_key(outgoing: Outgoing) -> Outgoing:

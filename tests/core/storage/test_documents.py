@@ -11,13 +11,13 @@ from tests.delivery.conftest import RedisServer
 
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.documents import MIGRATIONS, Document, SqliteDocument
+from tocsin.core.storage.documents.document import MIGRATIONS, ChannelDocument, SqliteDocument
+from tocsin.core.storage.documents.redis_document import RedisDocument
 from tocsin.core.storage.redis_client import open_redis
-from tocsin.core.storage.redis_documents import RedisDocument
 
 
 @pytest.fixture(params=["sqlite", "redis"])
-async def processes(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[list[Document]]:
+async def processes(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[list[ChannelDocument]]:
     """The same document as two processes have it."""
     if request.param == "sqlite":
         databases = [Database(tmp_path / "t.db", {"documents": MIGRATIONS}) for _ in range(2)]
@@ -32,24 +32,24 @@ async def processes(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
             await client.aclose()
 
 
-async def test_a_document_is_empty_until_it_is_changed(processes: list[Document]):
+async def test_a_document_is_empty_until_it_is_changed(processes: list[ChannelDocument]):
     first, second = processes
     assert await first.read() == ""
     assert await first.change(lambda text: f"{text}é\n") == "é\n"
     assert await second.read() == "é\n"
 
 
-async def test_changes_of_two_processes_at_once_are_all_kept(processes: list[Document]):
+async def test_changes_of_two_processes_at_once_are_all_kept(processes: list[ChannelDocument]):
     await asyncio.gather(*(each.change(lambda text: text + "x") for each in processes * 5))
     assert await processes[0].read() == "x" * 10
 
 
-async def test_of_two_first_values_one_is_kept_by_both(processes: list[Document]):
+async def test_of_two_first_values_one_is_kept_by_both(processes: list[ChannelDocument]):
     kept = await asyncio.gather(*(each.change(lambda text, n=n: text or str(n)) for n, each in enumerate(processes)))
     assert len(set(kept)) == 1
 
 
-async def test_an_edit_that_raises_changes_nothing(processes: list[Document]):
+async def test_an_edit_that_raises_changes_nothing(processes: list[ChannelDocument]):
     def fail(text: str) -> str:
         raise ValueError(text)
 

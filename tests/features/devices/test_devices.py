@@ -14,9 +14,9 @@ from tocsin.channels.webpush import WebpushAdapter
 from tocsin.channels.webpush.devices import Devices
 from tocsin.channels.webpush.standin import CONTACT, Browser
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.documents import MIGRATIONS, SqliteDocument
+from tocsin.core.storage.documents.document import MIGRATIONS, SqliteDocument
+from tocsin.core.storage.documents.redis_document import RedisDocument
 from tocsin.core.storage.redis_client import open_redis
-from tocsin.core.storage.redis_documents import RedisDocument
 from tocsin.features.devices.feature import FEATURE
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.testing.dashboard import DashboardClient, open_dashboard

@@ -1,12 +1,13 @@
 """What channels keep, such as keys and devices, as movable records."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.documents import SqliteDocument
+from tocsin.core.storage.documents.document import SqliteDocument
+from tocsin.core.storage.documents.redis_document import KEY_PREFIX, RedisDocument
 from tocsin.core.storage.redis_client import RedisClient
-from tocsin.core.storage.redis_documents import KEY_PREFIX, RedisDocument
 
 
 class MovedDocument(NamedTuple):
@@ -31,7 +32,7 @@ class SqliteDocuments:
 
     async def take_in(self, records: Sequence[MovedDocument]) -> None:
         for name, text in records:
-            await SqliteDocument(self._database, name).change(lambda known, text=text: known or text)  # type: ignore[misc]
+            await SqliteDocument(self._database, name).change(partial(_unless_known, text))
 
     async def remove(self, records: Sequence[MovedDocument]) -> None:
         names = [[name] for name, _ in records]
@@ -53,7 +54,7 @@ class RedisDocuments:
 
     async def take_in(self, records: Sequence[MovedDocument]) -> None:
         for name, text in records:
-            await RedisDocument(self._client, name).change(lambda known, text=text: known or text)  # type: ignore[misc]
+            await RedisDocument(self._client, name).change(partial(_unless_known, text))
 
     async def remove(self, records: Sequence[MovedDocument]) -> None:
         for name, _ in records:
@@ -62,3 +63,7 @@ class RedisDocuments:
     async def _names(self) -> list[str]:
         found = [key.decode() async for keys in self._client.scan(f"{KEY_PREFIX}*") for key in keys]
         return sorted({key.removeprefix(KEY_PREFIX) for key in found})
+
+
+def _unless_known(text: str, known: str) -> str:
+    return known or text

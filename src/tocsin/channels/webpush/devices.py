@@ -14,7 +14,7 @@ from tocsin.core.plugins import load_class
 from tocsin.core.reading.value import shorten, suggestion
 
 if TYPE_CHECKING:
-    from tocsin.core.storage.documents import Document
+    from tocsin.core.storage.documents.document import ChannelDocument
 
 _MAKE_KEYS = "tocsin.channels.webpush.encryption:make_keys"  # importing it takes 50 ms
 MOST = 500
@@ -34,7 +34,7 @@ class DeviceConflictError(TocsinError):
 
 
 class Subscription(NamedTuple):
-    """Where a browser takes messages, and its keys in base64url; whoever knows them can write to it."""
+    """Where a browser takes messages, and its keys in base64url; they are the right to write to it."""
 
     endpoint: str
     p256dh: str
@@ -57,7 +57,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyPair:
+class PushKeys:
     """The keys by which push services recognise this installation, in base64url."""
 
     private: str = field(repr=False)
@@ -66,33 +66,33 @@ class KeyPair:
 
 @dataclass(frozen=True, slots=True)
 class _Book:
-    keys: KeyPair | None = None
+    keys: PushKeys | None = None
     devices: Mapping[str, Device] = field(default_factory=dict)
 
 
 class Devices:
     """The devices and keys of an installation. The methods raise the errors of the store."""
 
-    def __init__(self, document: "Document") -> None:
+    def __init__(self, document: "ChannelDocument") -> None:
         self._document = document
 
     async def all(self) -> Sequence[Device]:
         """Return all devices by name."""
         return sorted(_read(await self._document.read()).devices.values(), key=lambda device: device.name)
 
-    async def open(self, name: str) -> tuple[Device, KeyPair]:
+    async def open(self, name: str) -> tuple[Device, PushKeys]:
         """Return a device and the keys; raise UnknownDeviceError."""
         book = _read(await self._document.read())
         return _find(book, name), await self._keys_of(book)
 
-    async def keys(self) -> KeyPair:
+    async def keys(self) -> PushKeys:
         """Return the keys, which the first call makes."""
         return await self._keys_of(_read(await self._document.read()))
 
-    async def _keys_of(self, book: _Book) -> KeyPair:
+    async def _keys_of(self, book: _Book) -> PushKeys:
         if book.keys:
             return book.keys
-        made: KeyPair = load_class(_MAKE_KEYS)()  # of two processes, the first one's are kept
+        made: PushKeys = load_class(_MAKE_KEYS)()  # of two processes, the first one's are kept
         kept = (await self._change(lambda found: found if found.keys else replace(found, keys=made))).keys
         assert kept  # noqa: S101  # they are there now
         return kept
@@ -169,7 +169,7 @@ def _read(text: str) -> _Book:
         return _Book()
     found = json.loads(text)
     devices = [Device(**{**each, "subscription": Subscription(*each["subscription"])}) for each in found["devices"]]
-    keys = KeyPair(**found["keys"]) if found["keys"] else None
+    keys = PushKeys(**found["keys"]) if found["keys"] else None
     return _Book(keys, {device.name: device for device in devices})
 
 

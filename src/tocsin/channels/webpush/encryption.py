@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tocsin.channels.webpush.devices import KeyPair, Subscription, decode, encode
+from tocsin.channels.webpush.devices import PushKeys, Subscription, decode, encode
 from tocsin.core.errors import ChannelError
 
 _CURVE = ec.SECP256R1()
@@ -23,10 +23,10 @@ _RECORD_BYTES = 4_096
 _LAST_RECORD = b"\x02"
 
 
-def make_keys() -> KeyPair:
+def make_keys() -> PushKeys:
     """Return a new key pair."""
     private = ec.generate_private_key(_CURVE)
-    return KeyPair(encode(private.private_numbers().private_value.to_bytes(32)), encode(_point(private)))
+    return PushKeys(encode(private.private_numbers().private_value.to_bytes(32)), encode(_point(private)))
 
 
 def encrypt(text: bytes, subscription: Subscription, *, private: str = "", salt: bytes = b"") -> bytes:
@@ -50,7 +50,7 @@ def encrypt(text: bytes, subscription: Subscription, *, private: str = "", salt:
     return head + AESGCM(key).encrypt(nonce, text + _LAST_RECORD, None)
 
 
-def sign_claims(audience: str, contact: str, expires_at: int, keys: KeyPair) -> str:
+def sign_claims(audience: str, contact: str, expires_at: int, keys: PushKeys) -> str:
     """Return the proof of an origin's messages as the header `Authorization`."""
     claims = {"aud": audience, "exp": expires_at, "sub": contact}
     signed = ".".join(encode(json.dumps(each).encode()) for each in ({"typ": "JWT", "alg": "ES256"}, claims))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.model import Sent
 from tocsin.channels.replies import rate_limited, refused, unusable
-from tocsin.channels.webpush.devices import Device, Devices, KeyPair, check_subscription, origin_of
+from tocsin.channels.webpush.devices import Device, Devices, PushKeys, check_subscription, origin_of
 from tocsin.channels.webpush.encryption import encrypt, sign_claims
 from tocsin.channels.webpush.notification import headers_of, packed, tag_of, topic_of
 from tocsin.channels.webpush.settings import CONTACT, HOSTS
@@ -79,7 +79,7 @@ class PushSender:
             raise
         return device
 
-    async def _post(self, device: Device, keys: KeyPair, text: bytes, headers: Mapping[str, str]) -> None:
+    async def _post(self, device: Device, keys: PushKeys, text: bytes, headers: Mapping[str, str]) -> None:
         subscription = check_subscription(device.subscription, self._config[HOSTS])
         origin = origin_of(subscription.endpoint)
         reply = await self._transport(origin).request(
@@ -97,7 +97,7 @@ class PushSender:
         if reply.status not in _TAKEN:
             raise _failure(reply)
 
-    def _proof(self, origin: str, keys: KeyPair, now: float) -> str:
+    def _proof(self, origin: str, keys: PushKeys, now: float) -> str:
         made_at, proof = self._proofs.get((origin, keys.public), (0.0, ""))
         if not 0 <= now - made_at < _KEPT_S:
             proof = sign_claims(origin, self._config[CONTACT], int(now) + _VALID_S, keys)

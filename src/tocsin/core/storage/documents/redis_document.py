@@ -1,19 +1,18 @@
-"""The small texts of `documents.py` in Redis, which hosts share."""
+"""The small texts of `document.py` in Redis, which hosts share."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from tocsin.core.errors import StoreUnavailableError
-from tocsin.core.storage.redis_client import RedisClient, Script
+from tocsin.core.storage.redis_client import RedisClient, load_script
 
 KEY_PREFIX = "tocsin:documents:"
 _ATTEMPTS = 20
-_SWAP = Script(
-    "if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end\nredis.call('SET', KEYS[1], ARGV[2])\nreturn 1"
-)
+_SWAP = load_script(Path(__file__).parent / "lua", "swap")
 
 
 class RedisDocument:
-    """A string in Redis: `Document`."""
+    """A string in Redis: `ChannelDocument`."""
 
     def __init__(self, client: RedisClient, name: str) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""Small texts that parts of the program keep, by name, each changed as a whole. In Redis: `redis_documents.py`."""
+"""Small texts that channels keep, by the kind of the channel, each changed as a whole; `redis_document.py` has Redis."""
 
 import sqlite3
 from collections.abc import Callable
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 MIGRATIONS = ("CREATE TABLE documents (name TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT, WITHOUT ROWID;",)
 
 
-class Document(Protocol):
+class ChannelDocument(Protocol):
     """One text; empty until it is first changed. The methods raise StoreUnavailableError or DatabaseError."""
 
     async def read(self) -> str:

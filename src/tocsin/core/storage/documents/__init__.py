@@ -1,0 +1,1 @@
+"""Small texts that channels keep, in the database or in Redis."""
