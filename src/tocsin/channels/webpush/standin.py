@@ -168,7 +168,7 @@ class PushService(HttpStandIn):
         if head != {"typ": "JWT", "alg": "ES256"} or claims.get("aud") != self.url or not 0 < lasts <= 86_400:
             raise refuse(403, "the claims are wrong")
         if not re.match(r"mailto:|https://", claims.get("sub", "")):
-            raise refuse(403, "nobody can be reached")
+            raise refuse(403, "there is no contact")
 
 
 def derive(salt: bytes, secret: bytes, info: bytes, length: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Small texts that channels keep, by the kind of the channel, each changed as a whole; `redis_document.py` has Redis."""
+"""Small texts that channels keep, by the kind of the channel, each changed as a whole; for Redis: `redis_document`."""
 
 import sqlite3
 from collections.abc import Callable

@@ -8,7 +8,8 @@ from tocsin.core.storage.redis_client import RedisClient, load_script
 
 KEY_PREFIX = "tocsin:documents:"
 _ATTEMPTS = 20
-_SWAP = load_script(Path(__file__).parent / "lua", "swap")
+_LUA = Path(__file__).parent / "lua"
+_SWAP = load_script(_LUA, "swap")
 
 
 class RedisDocument:
