@@ -246,7 +246,8 @@ def _of_problem(sending: _Sending, before: DoorProblem) -> tuple[DoorProblem, _S
 
 
 def _spelled(request: DoorRequest) -> str:
-    """Return the payload as people see it: the body as text, else the query."""
+    """Return the payload as people see it: the body as text, else the query and the names of files."""
     if request.body:
         return request.body[: 4 * MAX_SHOWN].decode("utf-8", "replace")
-    return json.dumps(dict(request.query), ensure_ascii=False) if request.query else ""
+    files = {"files": [{"name": each["name"]} for each in request.files]} if request.files else {}
+    return json.dumps({**request.query, **files}, ensure_ascii=False) if request.query or files else ""
