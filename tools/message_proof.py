@@ -18,7 +18,7 @@ RUNS: Mapping[str, Scenario] = {
     "presses": lambda place: press_runs.press_under_kills(place, presses=150, kills=50),
     "files": lambda place: file_runs.files_under_kills(place, store="sqlite", files=1_000, kills=20),
     "files-redis": lambda place: file_runs.files_under_kills(place, store="redis", files=1_000, kills=20),
-    "memory": file_memory.memory_of_files,
+    "large-file": file_memory.memory_of_files,
 }
 
 
