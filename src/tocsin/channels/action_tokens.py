@@ -59,7 +59,7 @@ def make_token(outgoing: Outgoing, number: int) -> str:
 
 def with_secret(outgoing: Outgoing) -> Outgoing:
     """Return a message whose `call` buttons have a secret, and which has a key; its content may be invalid."""
-    actions = outgoing.content.get("actions")
+    actions = outgoing.content.get("actions") if outgoing.content else None
     if not isinstance(actions, list | tuple) or SECRET in outgoing.extra:
         return outgoing
     if not any(isinstance(each, Mapping) and each.get("action") == "call" for each in actions):

@@ -340,7 +340,7 @@ class OutboundAdapter(ABC):
 
     async def _deliver_with_retry(self, part: Part, progress: Progress) -> str | Sent:
         """Deliver one part, or edit its message."""
-        keyed, size = part.keyed, sum(each.size for each in part.files)
+        keyed, size = part.keyed, sum(each.size for each in part.files) if part.files else 0
         if keyed is None or keyed.operation is not MessageOperation.EDIT or not part.first:
             return await self._call_with_retry(lambda: self.deliver(part), progress, size)
         progress.ref = keyed.ref  # kept if the edit fails
