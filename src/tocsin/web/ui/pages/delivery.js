@@ -103,8 +103,7 @@ function KeyActions({ delivery, latest, reload }) {
 
 /** The buttons of a message whose product cannot report who presses. @param {{delivery: Delivery, reload: () => Promise<void>}} props */
 function CallButtons({ delivery, reload }) {
-  /** @type {{action: string, label: string, confirm?: string}[]} */
-  const actions = delivery.content.actions ?? [];
+  const actions = /** @type {{action: string, label: string, confirm?: string}[]} */ (delivery.content.actions ?? []);
   if (!canChange(delivery.channel).press || !actions.some((each) => each.action === "call")) return null;
   /** @param {{label: string, confirm?: string}} action @param {number} button */
   const press = async ({ label, confirm: question }, button) => {
