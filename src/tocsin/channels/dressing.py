@@ -241,7 +241,7 @@ class Dressing:
     def plan(self, outgoing: Outgoing) -> MessagePlan:
         """Return what a message would become; raises like `OutboundAdapter.check`."""
         adapter = self.adapter
-        target, shown, _, files = adapter._prepare(outgoing)  # noqa: SLF001  # this object is a part of its adapter
+        target, shown, _, files, _ = adapter._prepare(outgoing)  # noqa: SLF001  # this object is a part of its adapter
         content, last = self.read(outgoing.content), len(shown) - 1
         said = None if content is None or content.is_plain else content
         parts = tuple(

@@ -119,8 +119,8 @@ def build_adapter(
 ) -> A:
     """Build an adapter from environment variables.
 
-    `targets` are the entries of the channel in `targets.yaml`, by name; `read_file` opens a file by its hash; `document` is
-    what the channel keeps in the store.
+    `targets` are the entries of the channel in `targets.yaml`, by name; `read_file` opens a file by its hash;
+    `document` is what the channel keeps in the store.
     """
     settings = Settings.load(adapter.spec.variables, environ={"TOCSIN_DATA_DIR": "/nonexistent", **env})
     named = GivenTargets(settings, adapter.spec, targets or {}).of(adapter.spec.kind) if adapter.spec.targets else None
