@@ -1,8 +1,8 @@
 """Run the tests with the oldest or newest versions that pyproject.toml allows: `python -m tools.versions lowest`.
 
 The packages come from the package index, into an environment of their own below `.cache/versions`, which is kept until
-the versions change. Tools of development have their locked versions. Further arguments go to pytest, which otherwise
-runs what the packages can affect.
+the versions change. Tools of development have their locked versions. `--python PATH` takes another interpreter than
+this one. Further arguments go to pytest, which otherwise runs what the packages can affect.
 """
 
 import argparse
@@ -24,8 +24,9 @@ def main() -> int:
     """Make the environment and run the tests in it; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.versions", description=__doc__)
     parser.add_argument("which", choices=RESOLUTIONS)
+    parser.add_argument("--python", default=sys.executable, help="the interpreter (default: this one)")
     arguments, words = parser.parse_known_args()
-    python = environment(arguments.which)
+    python = environment(arguments.which, arguments.python)
     command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", *(words or ["-n", "2", "-q", *tests()])]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
@@ -40,12 +41,14 @@ def tests() -> list[str]:
     ]
 
 
-def environment(which: str) -> Path:
+def environment(which: str, interpreter: str = sys.executable) -> Path:
     """Return the Python of the environment with these versions; it is made anew when they have changed."""
-    place, pins = PLACE / which, PLACE / f"{which}.txt"
+    name = f"{which}-{_version(interpreter)}"
+    place, pins = PLACE / name, PLACE / f"{name}.txt"
     PLACE.mkdir(parents=True, exist_ok=True)
     extras = [word for extra in EXTRAS for word in ("--extra", extra)]
-    new = uv("pip", "compile", "--quiet", "--resolution", RESOLUTIONS[which], "--upgrade", *extras, "pyproject.toml")
+    chosen = ("--python", interpreter, "--resolution", RESOLUTIONS[which])
+    new = uv("pip", "compile", "--quiet", *chosen, "--upgrade", *extras, "pyproject.toml")
     tools = [
         pin for pin in _pins((ROOT / "requirements" / "dev.txt").read_text("utf-8")) if _name(pin) not in _names(new)
     ]
@@ -54,15 +57,20 @@ def environment(which: str) -> Path:
     if not pins.exists() or pins.read_text("utf-8") != wanted or not python.exists():
         shutil.rmtree(place, ignore_errors=True)
         pins.unlink(missing_ok=True)
-        uv("venv", "--quiet", "--python", sys.executable, str(place))
-        constraints = PLACE / f"{which}-constraints.txt"
+        uv("venv", "--quiet", "--python", interpreter, str(place))
+        constraints = PLACE / f"{name}-constraints.txt"
         constraints.write_text(wanted, "utf-8")
         project = f".[{','.join(EXTRAS)}]"
         groups = ("--group", "dev", "--group", "build")
         uv("pip", "install", "--quiet", "--python", str(python), "-c", str(constraints), "-e", project, *groups)
         pins.write_text(wanted, "utf-8")
-    print(f"{which}: {', '.join(_pins(new))}", flush=True)
+    print(f"{name}: {', '.join(_pins(new))}", flush=True)
     return python
+
+
+def _version(interpreter: str) -> str:
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    return subprocess.run([interpreter, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def _pins(text: str) -> list[str]:
