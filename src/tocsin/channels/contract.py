@@ -384,8 +384,7 @@ class OutboundAdapter(ABC):
         )
 
     def _result(self, outgoing: Outgoing, progress: Progress, failure: RemoteError | None) -> SendResult:
-        kind = self.spec.kind
-        target = safe_str(outgoing.target)
+        kind, target = self.spec.kind, safe_str(outgoing.target)
         if failure is None:
             ignored = f" (ignored: {', '.join(progress.ignored)})" if progress.ignored else ""
             several = f" ({progress.total} parts)" if progress.total > 1 else ""
