@@ -2,11 +2,12 @@
 
 import asyncio
 import sys
+from pathlib import Path
 
 import pytest
 
 from tocsin.core.process.starting import ProcessTimeoutError
-from tocsin.core.process.worker import WorkerEndedError, WorkerPool, WorkersBusyError
+from tocsin.core.process.worker import WorkerEndedError, WorkerNotReadyError, WorkerPool
 
 ECHO = """
 import sys
@@ -19,7 +20,7 @@ for line in sys.stdin:
 
 
 def pool(**limits: float) -> WorkerPool:
-    given = {"size": 1, "idle_s": 60.0, "wait_s": 60.0, **limits}
+    given = {"size": 1, "idle_s": 60.0, "start_s": 60.0, **limits}
     return WorkerPool((sys.executable, "-I", "-c", ECHO), {}, **given)  # type: ignore[arg-type]
 
 
@@ -74,9 +75,40 @@ async def test_a_process_is_replaced_after_its_number_of_requests():
     assert workers.idle == []
 
 
-async def test_who_finds_all_processes_busy_for_too_long_asks_nothing():
-    workers = pool(wait_s=0.01)
-    async with workers.lend():
-        with pytest.raises(WorkersBusyError):
-            async with workers.lend():
-                pass
+async def test_one_process_starts_at_a_time_and_one_that_becomes_free_meanwhile_is_used(tmp_path: Path):
+    go = tmp_path / "go"
+    program = (
+        "import os, sys, time\n"
+        "late = os.path.exists(sys.argv[1] + '.first')\n"
+        "open(sys.argv[1] + '.first', 'w').close()\n"
+        "while late and not os.path.exists(sys.argv[1]):\n    time.sleep(0.01)\n" + ECHO
+    )
+    workers = WorkerPool((sys.executable, "-I", "-c", program, str(go)), {}, size=4, idle_s=60.0, start_s=60.0)
+
+    async def pid() -> int:
+        async with workers.lend() as worker:
+            return worker.pid
+
+    async with workers.lend() as first:
+        second, third, fourth = (asyncio.create_task(pid()) for _ in range(3))
+        await asyncio.sleep(0)
+    found, _ = await asyncio.wait([second, third, fourth], return_when=asyncio.FIRST_COMPLETED)
+    assert {each.result() for each in found} == {first.pid}
+    go.touch()
+    assert len({await each for each in (second, third, fourth)} | {first.pid}) <= 2
+    assert len(workers.idle) <= 2
+
+
+@pytest.mark.parametrize("program", ["input(); exit(3)", "input(); input()"])
+async def test_a_process_that_does_not_become_ready_was_asked_nothing(program: str):
+    workers = WorkerPool((sys.executable, "-I", "-c", program), {}, size=1, idle_s=60.0, start_s=2.0)
+    with pytest.raises(WorkerNotReadyError):
+        async with workers.lend():
+            pytest.fail("it was lent")
+    assert workers.idle == []
+
+
+async def test_a_program_that_is_missing_is_not_ready():
+    with pytest.raises(WorkerNotReadyError, match="could not be started"):
+        async with WorkerPool(("/nowhere",), {}, size=1, idle_s=60.0, start_s=60.0).lend():
+            pytest.fail("it was lent")

@@ -1,6 +1,6 @@
 """The process that uses the library: `python -I -m tocsin.channels.apprise.child`.
 
-A request is a line of JSON on standard input, an answer one on standard output. It ends with its input. It reports
+A request is a line of JSON on standard input, an answer one on standard output; the first is empty. It ends with its input. It reports
 facts; `outcomes` decides what they mean. Source: docs/facts/apprise.md.
 """
 
@@ -71,6 +71,8 @@ class LibraryChild:
         """Return the answer to a request."""
         self.log.lines.clear()
         self.departure.restart()
+        if not request:
+            return {}
         if request["do"] == "services":
             found = map(describe, self.library.Apprise().details()["schemas"])
             return {"services": sorted(filter(is_accepted, found), key=by_name)}

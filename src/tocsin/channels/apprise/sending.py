@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 from tocsin.channels.apprise.outcomes import check_sent, not_started, service_of, unknown
 from tocsin.channels.attached import AttachedFile
 from tocsin.core.config.settings import network_environment
-from tocsin.core.errors import ProcessError
 from tocsin.core.http.departure import note_departure
 from tocsin.core.process.starting import ProcessTimeoutError
-from tocsin.core.process.worker import WorkerEndedError, WorkerPool
+from tocsin.core.process.worker import WorkerEndedError, WorkerNotReadyError, WorkerPool
 
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MALLOC_ARENA_MAX": "2"}
 
@@ -23,12 +22,12 @@ class AppriseProcesses:
     """Asks the library, by `child`."""
 
     program: ClassVar[tuple[str, ...]] = (sys.executable, "-I", "-m", "tocsin.channels.apprise.child")
-    answer_s: ClassVar[float] = 45.0  # below the limit of a send; the first use of the library takes 2 s
+    answer_s: ClassVar[float] = 45.0  # below the limit of a send
     idle_s: ClassVar[float] = 60.0
 
     def __init__(self) -> None:
         environment = {**_ENVIRONMENT, **network_environment()}
-        self.pool = WorkerPool(self.program, environment, size=4, idle_s=self.idle_s, wait_s=10.0)
+        self.pool = WorkerPool(self.program, environment, size=4, idle_s=self.idle_s, start_s=45.0)
 
     async def send(self, url: str, body: Mapping[str, Any], files: Sequence[AttachedFile]) -> str:
         """Return the name of the service that has taken a message; raise ChannelError."""
@@ -49,12 +48,12 @@ class AppriseProcesses:
                 # A failure without an explanation may be one of memory; a missing library may be installed soon.
                 worker.spent = "missing" in answer or bool(answer.get("left") and not answer["codes"])
                 return answer
+        except WorkerNotReadyError as error:
+            raise not_started(str(error)) from None
         except ProcessTimeoutError:
             raise unknown(f"the service has not answered within {self.answer_s:g} s") from None
         except WorkerEndedError as error:
             raise unknown(str(error)) from None
-        except ProcessError as error:
-            raise not_started(str(error)) from None
 
 
 @asynccontextmanager

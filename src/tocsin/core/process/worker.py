@@ -23,10 +23,10 @@ class WorkerEndedError(ProcessError):
     code = "worker-ended"
 
 
-class WorkersBusyError(ProcessError):
-    """No process became free in time; nothing was asked."""
+class WorkerNotReadyError(ProcessError):
+    """No process became ready; nothing was asked."""
 
-    code = "workers-busy"
+    code = "worker-not-ready"
 
 
 class Worker(asyncio.SubprocessProtocol):
@@ -121,7 +121,9 @@ class Worker(asyncio.SubprocessProtocol):
 class WorkerPool:
     """At most `size` processes of one program: started when needed, kept warm, ended after `idle_s` without a request.
 
-    Each is ended after `max_requests`, so that it cannot grow without end. The end of the event loop ends all.
+    A new one gets an empty object first, and must answer within `start_s`. They start one after the other, because
+    many requests at once seldom need many processes. Each is ended after `max_requests`, so that it cannot grow without
+    end. The end of the event loop ends all.
     """
 
     def __init__(
@@ -131,13 +133,13 @@ class WorkerPool:
         *,
         size: int,
         idle_s: float,
-        wait_s: float,
+        start_s: float,
         max_requests: int = 1_000,
     ) -> None:
         self._argv, self._env = argv, env
-        self._idle_s, self._wait_s, self._max_requests = idle_s, wait_s, max_requests
+        self._idle_s, self._start_s, self._max_requests = idle_s, start_s, max_requests
         self._free: list[Worker] = []
-        self._slots = asyncio.Semaphore(size)
+        self._slots, self._changed, self._starting = asyncio.Semaphore(size), asyncio.Condition(), False
         self._used = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
 
@@ -148,13 +150,8 @@ class WorkerPool:
 
     @asynccontextmanager
     async def lend(self) -> AsyncIterator[Worker]:
-        """Lend a process for the block; one whose block raises is killed. Raises ProcessError."""
-        try:
-            async with asyncio.timeout(self._wait_s):
-                await self._slots.acquire()
-        except TimeoutError:
-            raise WorkersBusyError(f"no process became free within {self._wait_s:g} s") from None
-        try:
+        """Lend a process for the block; one whose block raises is killed. Raises WorkerNotReadyError."""
+        async with self._slots:
             worker = await self._take()
             try:
                 yield worker
@@ -162,23 +159,49 @@ class WorkerPool:
                 worker.spent = True
                 raise
             finally:
-                if worker.spent or worker.ended or worker.requests >= self._max_requests:
+                if worker.spent or worker.ended or worker.requests > self._max_requests:  # the first was empty
                     await worker.aclose()
                 else:
-                    self._keep(worker)
-        finally:
-            self._slots.release()
+                    await self._keep(worker)
 
     async def _take(self) -> Worker:
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._free or not self._starting)
+            if worker := await self._free_one():
+                return worker
+            self._starting = True
+        try:
+            return await self._new_one()
+        finally:
+            async with self._changed:
+                self._starting = False
+                self._changed.notify_all()
+
+    async def _free_one(self) -> Worker | None:
         while self._free:
             worker = self._free.pop()
             if not worker.ended:
                 return worker
             await worker.aclose()
-        return await Worker.start(self._argv, self._env)
+        return None
 
-    def _keep(self, worker: Worker) -> None:
-        self._free.append(worker)
+    async def _new_one(self) -> Worker:
+        worker = None
+        try:
+            worker = await Worker.start(self._argv, self._env)
+            await worker.ask({}, self._start_s)
+        except BaseException as error:
+            if worker:
+                await worker.aclose()
+            if isinstance(error, ProcessError):
+                raise WorkerNotReadyError(str(error)) from None
+            raise
+        return worker
+
+    async def _keep(self, worker: Worker) -> None:
+        async with self._changed:
+            self._free.append(worker)
+            self._changed.notify()
         self._used.set()
         # Cancelled when the loop ends, so that no process outlives a command that needed one.
         if self._keeper is None or self._keeper.done():
