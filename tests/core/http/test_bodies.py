@@ -48,7 +48,10 @@ async def serving(server: Server) -> AsyncIterator[Server]:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
             await writer.drain()
 
+    connections: list[asyncio.StreamWriter] = []
+
     async def safely(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
         try:
             await handle(reader, writer)
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -60,6 +63,8 @@ async def serving(server: Server) -> AsyncIterator[Server]:
     async with listening:
         server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
         yield server
+        for each in connections:  # from Python 3.12 on, the server waits for them
+            each.close()
 
 
 @pytest.fixture

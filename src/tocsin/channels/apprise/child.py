@@ -1,7 +1,7 @@
 """The process that uses the library: `python -I -m tocsin.channels.apprise.child`.
 
-A request is a line of JSON on standard input, an answer one on standard output; the first is empty. It ends with its input. It reports
-facts; `outcomes` decides what they mean. Source: docs/facts/apprise.md.
+A request is a line of JSON on standard input, an answer one on standard output; the first is empty. It ends with its
+input. It reports facts; `outcomes` decides what they mean. Source: docs/facts/apprise.md.
 """
 
 import json
