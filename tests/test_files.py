@@ -260,3 +260,12 @@ async def test_an_edit_with_the_same_files_sends_them_once(bench: Bench):
         assert result.ok, result.error
     kinds = [record.kind for record in bench.town.recorder.of("botchat", kind="")]
     assert kinds == ["message", "message", "edit"]
+
+
+async def test_files_that_a_direct_edit_kept_are_not_sent_again(bench: Bench):
+    path = bench.write("a.log")
+    for text, files in (("firing", {"attach": [path]}), ("kept", {}), ("resolved", {"attach": [path]})):
+        result = await bench.tocsin.send("botchat", CHAT, text, key="disk", **files)
+        assert result.ok, result.error
+    kinds = [record.kind for record in bench.town.recorder.of("botchat", kind="")]
+    assert kinds == ["message", "message", "edit", "edit"]

@@ -19,6 +19,7 @@ from tocsin.channels.model import native
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.ids import new_id
 from tocsin.core.storage.redis_client import open_redis
+from tocsin.delivery.files.store import gone
 from tocsin.delivery.model import KEYS_KEPT_S, LEASE_S, Delivery, DeliveryStatus, MessageOperation, NewDelivery, Policy
 from tocsin.delivery.redis.store import RedisStore
 
@@ -37,6 +38,8 @@ class Chat:
     threads: list[Mapping[str, str]] = field(default_factory=list)  # what each post was a reply to
     editable: bool = True
     repeats: dict[str, str] | None = None  # the IDs by key, if it recognises repeats
+    files: dict[str, list[str]] = field(default_factory=dict)  # names by message
+    uploads: list[str] = field(default_factory=list)  # names of the files of edits
 
     def channel(self, **spec: Any) -> type[OutboundAdapter]:
         chat = self
@@ -392,3 +395,116 @@ async def test_a_message_may_have_a_key_and_a_thread(world: World, chat: Chat):
     await send(world, in_thread("one"), in_thread("firing", key="disk"), in_thread("resolved", key="disk"))
     assert chat.calls == ["post one", "post firing", "edit resolved"]
     assert [each.get("id", "") for each in chat.threads] == ["", "m1"]
+
+
+# --- files
+
+F, E = ({"name": f"{name}.log", "hash": name * 64, "size": 1} for name in "fe")
+
+
+def with_files(chat: Chat) -> type[OutboundAdapter]:
+    """Return the channel of a chat that takes files."""
+    made = replace(chat.channel().spec, abilities={"key": native(), "withdraw": native(), "attach": native()})
+
+    class Bell(chat.channel()):
+        spec = replace(made, edit_length=200)
+
+        async def deliver(self, part: Part) -> str | Sent:
+            sent = await super().deliver(part)
+            chat.files[sent.ref["id"]] = [each.name for each in part.files]
+            return sent
+
+        async def edit(self, part: Part, ref: Mapping[str, str]) -> str | Sent:
+            sent = await super().edit(part, ref)
+            chat.uploads += [] if part.keeps_files else [each.name for each in part.files]
+            if not part.keeps_files:
+                chat.files[ref["id"]] = [each.name for each in part.files]
+            return sent
+
+    return Bell
+
+
+async def files_after(world: World, chat: Chat, *news: NewDelivery) -> list[str]:
+    world.start_dispatcher(world.registry(with_files(chat)))
+    await send(world, *news)
+    return chat.files["m1"]
+
+
+@pytest.mark.parametrize(
+    ("later", "shown"),
+    [({}, ["f.log"]), ({"attach": []}, []), ({"attach": [E]}, ["e.log"])],
+    ids=["absent", "empty", "others"],
+)
+async def test_a_message_that_takes_the_place_of_a_waiting_one_keeps_its_files_unless_it_names_some(
+    world: World, chat: Chat, later: dict[str, Any], shown: list[str]
+):
+    await world.put(said("firing", attach=[F]))
+    await world.put(said("still firing", **later))
+    [last] = await world.put(said("resolved"))
+    named = {each["hash"] for each in (await world.get(last)).content.get("attach", ())}
+    assert await world.store.needed_files(world.clock.now()) == named
+    world.start_dispatcher(world.registry(with_files(chat)))
+    await world.pass_time(2)
+    assert (chat.calls, chat.files) == (["post resolved"], {"m1": shown})
+
+
+async def test_an_empty_list_that_waits_still_removes_the_files_if_its_place_is_taken(world: World, chat: Chat):
+    await files_after(world, chat, said("firing", attach=[F]))
+    chat.script = [DOWN]
+    await send(world, said("no file", attach=[]), said("resolved"))
+    await world.pass_time(10)
+    assert (chat.messages, chat.files) == ({"m1": "resolved"}, {"m1": []})
+
+
+async def test_a_repeated_request_is_the_same_message_though_it_kept_files(world: World):
+    await world.put(said("firing", attach=[F]))
+    new = replace(said("resolved"), idempotency_key="one")
+    [last] = await world.put(new)
+    assert (await world.get(last)).is_same_message(new)
+
+
+async def test_withdrawing_a_waiting_message_lets_its_files_go(world: World, chat: Chat):
+    await world.put(said("firing", attach=[F]))
+    [last] = await world.put(withdrawal())
+    assert "attach" not in (await world.get(last)).content
+    assert await world.store.needed_files(world.clock.now() + 1) == frozenset()
+
+
+async def test_files_that_an_edit_kept_are_not_attached_again(world: World, chat: Chat):
+    shown = await files_after(
+        world, chat, said("firing", attach=[F]), said("kept"), said("kept too"), said("resolved", attach=[F])
+    )
+    assert (shown, chat.uploads) == (["f.log"], [])
+    assert chat.messages == {"m1": "resolved"}
+
+
+async def test_an_edit_that_says_and_keeps_the_same_makes_no_call(world: World, chat: Chat):
+    await files_after(world, chat, said("firing", attach=[F]), said("firing"), said("firing", attach=[F]))
+    assert chat.calls == ["post firing"]
+
+
+async def test_an_edit_of_a_deleted_message_sends_the_files_that_it_was_to_keep(world: World, chat: Chat):
+    await files_after(world, chat, said("firing", attach=[F]))
+    chat.messages.clear()
+    chat.files.clear()
+    await send(world, said("resolved"))
+    assert chat.files == {"m1": ["f.log"]}
+
+
+async def test_an_edit_of_a_deleted_message_whose_files_are_not_stored_is_sent_without_them(world: World, chat: Chat):
+    await files_after(world, chat, said("firing", attach=[F]))
+    chat.messages.clear()
+    chat.files.clear()
+    chat.script = [None, gone("f" * 64)]
+    [last] = await send(world, said("resolved"))
+    assert (chat.files, last.status, "not stored" in last.note) == ({"m1": []}, DeliveryStatus.SENT, True)
+
+
+async def test_a_short_edit_after_a_cut_text_removes_its_whole_and_keeps_named_files(world: World, chat: Chat):
+    long = "word " * 60
+    shown = await files_after(world, chat, said(long, attach=[F]))
+    assert shown == ["f.log", "message.txt"]
+    await send(world, said("short"))
+    assert chat.files == {"m1": ["f.log"]}
+    await send(world, said(long, attach=[]), said("short"))
+    assert chat.files == {"m1": []}

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tocsin.channels.model import CUT
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 from tocsin.core.http.departure import Departure
 from tocsin.core.text.measures import code_points
@@ -31,6 +32,11 @@ class Progress:
     def text_sent(self) -> bool:
         """Whether the whole text was sent, and files of it were not."""
         return 0 < self.texts <= self.sent < self.total
+
+    def mark_cut(self, *, was_cut: bool) -> None:
+        """Note in the reference whether a file has the whole of the text, so that a shorter one removes it."""
+        kept = {name: value for name, value in self.ref.items() if name != CUT}
+        self.ref = {**kept, CUT: "yes"} if kept and was_cut else kept
 
     def cut_off(self) -> ChannelError:
         """Return the error for a send that is being cancelled."""

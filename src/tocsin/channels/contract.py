@@ -8,7 +8,6 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
@@ -321,13 +320,14 @@ class OutboundAdapter(ABC):
                     self._note(f"not sent: {gone}", progress)
                     progress.total = progress.sent = 1
                     return
-                progress.ref, anew = NO_REF, replace(keyed, operation=MessageOperation.SEND, ref=NO_REF)
-                await self._send_parts(replace(outgoing, keyed=anew), progress)
+                progress.ref = NO_REF
+                await self._send_parts(outgoing.anew(keyed), progress)
                 return
             progress.sent += 1
             progress.departure = None
             if progress.between_parts and progress.sent < progress.total:
                 await progress.between_parts(progress)
+        progress.mark_cut(was_cut=any(not each.hash for each in files))
 
     def _note(self, sent: str | Sent, progress: Progress) -> None:
         if isinstance(sent, Sent):

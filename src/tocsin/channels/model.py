@@ -1,6 +1,6 @@
 """A message on its way, its outcome, and a channel as data."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
@@ -31,6 +31,8 @@ NO_CONTENT: Mapping[str, Any] = MappingProxyType({})
 NO_REF: Mapping[str, str] = MappingProxyType({})
 # The key of a reference with the files of a message that are messages of their own, divided by commas.
 FILES = "files"
+# … and this one is there if its text was cut: the whole is a file.
+CUT = "cut"
 
 # The key of `Outgoing.extra` with a press that is forwarded to a channel that takes presses.
 PRESS = "press"
@@ -92,6 +94,7 @@ class KeyedMessage:
     ref: Mapping[str, str] = field(default_factory=dict)  # of the message to edit or to withdraw
     follows: bool = False  # an earlier message has this key; the product cannot edit it
     same_files: bool = False  # the message has the files of this one already
+    files: Sequence[Any] = ()  # that an edit without `attach` keeps, for a new message if that one was deleted there
     drop_if_gone: bool = False  # an edit of a message that was deleted there is dropped, instead of sent as a new one
 
 
@@ -128,6 +131,12 @@ class Outgoing:
         if keyed is None or keyed.operation is not MessageOperation.EDIT:
             return False
         return keyed.same_files or "attach" not in self.content
+
+    def anew(self, keyed: KeyedMessage) -> "Outgoing":
+        """Return an edit as a new message, because the one to edit was deleted there."""
+        content = {**self.content, "attach": keyed.files} if keyed.files else self.content
+        sent = replace(keyed, operation=MessageOperation.SEND, ref=NO_REF, files=())
+        return replace(self, content=content, keyed=sent)
 
 
 @dataclass(frozen=True, slots=True)

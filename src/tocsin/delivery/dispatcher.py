@@ -293,6 +293,7 @@ class Dispatcher:
                     revision=keyed.revision,
                     ref=keyed.ref,
                     note=receipt.result.message,
+                    kept_files=keyed.files,
                 )
         else:
             facts = Failure(

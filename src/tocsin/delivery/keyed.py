@@ -5,12 +5,14 @@ the product is asked again where it recognises repeats, else the policy decides.
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tocsin.channels.contract import OutboundAdapter, Outgoing, Receipt, SendResult
-from tocsin.channels.model import KeyedMessage, MessageOperation, MessageThread, Support
+from tocsin.channels.model import CUT, KeyedMessage, MessageOperation, MessageThread, Support
 from tocsin.core.errors import ChannelError, FailureKind
+from tocsin.delivery.files.store import FileGoneError
 from tocsin.delivery.model import Delivery, DeliveryStatus, Policy
 from tocsin.delivery.store import DeliveryFilter, DeliveryStore
 
@@ -26,6 +28,7 @@ class KeyedReceipt:
     receipt: Receipt
     operation: MessageOperation = MessageOperation.SEND
     revision: int = 1
+    files: Sequence[Any] | None = None  # of an edit without `attach`: those that the message keeps
 
     @property
     def ref(self) -> str:
@@ -88,11 +91,37 @@ async def transmit_keyed(
     if not ref or not _can_edit(adapter):
         after = replace(keyed, ref=ref, follows=True)
         return KeyedReceipt(await _send_after(delivery, outgoing, after, adapter, transmit), revision=revision)
-    if last.message == delivery.message and last.content == delivery.content and last.parse_mode == delivery.parse_mode:
-        return KeyedReceipt(replace(_done(delivery, "unchanged"), ref=ref), MessageOperation.EDIT, last.revision)
-    same_files = delivery.content.get("attach") == last.content.get("attach")
-    change = replace(keyed, operation=MessageOperation.EDIT, ref=ref, same_files=same_files)
-    return KeyedReceipt(await transmit(replace(outgoing, keyed=change)), MessageOperation.EDIT, revision)
+    if _says_the_same(delivery, last):
+        done = replace(_done(delivery, "unchanged"), ref=ref)
+        return KeyedReceipt(done, MessageOperation.EDIT, last.revision, last.content.get("attach"))
+    return await _edit(delivery, outgoing, replace(keyed, ref=ref), last, transmit)
+
+
+def _says_the_same(delivery: Delivery, last: Delivery) -> bool:
+    content = delivery.keeping(last.content.get("attach")).content
+    return (delivery.message, content, delivery.parse_mode) == (last.message, last.content, last.parse_mode)
+
+
+async def _edit(
+    delivery: Delivery, outgoing: Outgoing, keyed: KeyedMessage, last: Delivery, transmit: Transmit
+) -> KeyedReceipt:
+    """Edit the message; without `attach`, the files that the earlier messages named stay."""
+    files, was_cut = last.content.get("attach"), CUT in keyed.ref
+    kept = delivery.keeping(files or ([] if was_cut else None))
+    same_files = not was_cut and kept.content.get("attach") == files
+    change = replace(keyed, operation=MessageOperation.EDIT, same_files=same_files)
+    if kept is delivery:
+        receipt = await transmit(replace(outgoing, keyed=change))
+    else:
+        # After a text that was cut, its `message.txt` gives way to these files.
+        content = kept.content if was_cut else delivery.content
+        receipt = await transmit(replace(outgoing, content=content, keyed=replace(change, files=files or ())))
+        if isinstance(receipt.failure, FileGoneError) and not receipt.text_sent:
+            without = replace(outgoing, content={**delivery.content, "attach": []} if was_cut else delivery.content)
+            receipt = _with_remark(await transmit(replace(without, keyed=change)), "its files are not stored any more")
+            files = None
+    # A text that was cut has its whole in a file, which took the place of these.
+    return KeyedReceipt(receipt, MessageOperation.EDIT, last.revision + 1, None if CUT in receipt.ref else files)
 
 
 async def _send_after(

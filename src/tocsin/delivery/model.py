@@ -7,7 +7,7 @@ A delivery with a `key` sends, edits or withdraws the one message of that key in
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -61,6 +61,8 @@ MAX_EXTRA_BYTES = 16 * 1024
 # The key of `extra` with the content of a message (docs/messages.md), and the bytes that it may have.
 CONTENT = "content"
 MAX_CONTENT_BYTES = 64 * 1024
+# The key of `extra` with the files that a message without `attach` keeps: those of the one that it changes.
+KEPT_FILES = "attach"
 # How long the reference to a message with a key is kept at least, so that it can be edited.
 KEYS_KEPT_S = 30 * 86_400.0
 
@@ -206,7 +208,14 @@ class Delivery:
     @after("thread")
     def content(self) -> Mapping[str, Any]:
         """Title, priority and the other fields of the message; empty for a plain text."""
-        return self.extra.get(CONTENT) or {}
+        given, kept = self.extra.get(CONTENT) or {}, self.extra.get(KEPT_FILES)
+        return given if kept is None else {**given, "attach": kept}
+
+    def keeping(self, files: Sequence[Any] | None) -> "Delivery":
+        """Return the same delivery with the files of the message that it changes, unless it names its own."""
+        if files is None or "attach" in self.content or self.operation is MessageOperation.WITHDRAW:
+            return self
+        return replace(self, extra={**self.extra, KEPT_FILES: list(files)})
 
     @property
     @after("thread")
@@ -216,7 +225,8 @@ class Delivery:
 
     def is_same_message(self, new: NewDelivery) -> bool:
         """Whether `new`, which has the same idempotency key, is the same message."""
-        return (self.channel, self.target, self.message, comparable(self.content), given_key(self.key)) == (
+        content = self.extra.get(CONTENT) or {}
+        return (self.channel, self.target, self.message, comparable(content), given_key(self.key)) == (
             new.channel,
             new.target,
             new.message,
@@ -250,6 +260,7 @@ class AttemptOutcome:
     revision: int = 0  # for a delivery with a key that was sent
     note: str = ""
     ref: str = ""  # JSON
+    kept_files: Sequence[Any] | None = None  # of an edit without `attach`
     duration_ms: int = 0
 
     def with_progress(self, parts_sent: int, parts_total: int, duration_ms: int) -> "AttemptOutcome":

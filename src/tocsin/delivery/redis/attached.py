@@ -24,6 +24,11 @@ async def note_files(client: RedisClient, prefix: bytes, deliveries: Sequence[De
         await client.command("ZADD", prefix + b"attached", *words)
 
 
+async def note_kept(client: RedisClient, prefix: bytes, id_: str, now: float) -> None:
+    """Add a delivery that keeps the files of the message that it edits."""
+    await client.command("ZADD", prefix + b"attached", now, encode_key(id_))
+
+
 async def needed_files(client: RedisClient, prefix: bytes, since: float) -> frozenset[str]:
     """Return the hashes as `DeliveryStore.needed_files` does, and remove the IDs of deliveries that are gone."""
     found: set[str] = set()

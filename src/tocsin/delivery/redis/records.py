@@ -7,7 +7,15 @@ from typing import Any
 
 from tocsin.core.storage.redis_time import MICRO, micro
 from tocsin.core.text.strings import storable
-from tocsin.delivery.model import AttemptOutcome, Delivery, DeliveryStatus, MessageOperation, pack_extra, read_policy
+from tocsin.delivery.model import (
+    KEPT_FILES,
+    AttemptOutcome,
+    Delivery,
+    DeliveryStatus,
+    MessageOperation,
+    pack_extra,
+    read_policy,
+)
 from tocsin.delivery.store import DeliveryHold
 
 
@@ -101,19 +109,25 @@ def outcome_fields(outcome: AttemptOutcome) -> list[str | int]:
         *(("note", storable(outcome.note)) if outcome.note else ()),
         *(("revision", outcome.revision) if outcome.revision else ()),
         *(("ref", outcome.ref) if outcome.ref or outcome.revision else ()),
+        *(("kept_files", json.dumps(list(outcome.kept_files))) if outcome.kept_files else ()),
     ]
 
 
 def to_delivery(pairs: Sequence[bytes]) -> Delivery:
     """Return the record from the answer to HGETALL."""
     found: dict[str, Any] = {}
+    kept = None
     for name, raw in zip(pairs[::2], pairs[1::2], strict=True):
         if name == b"fixed":
             found.update({field: value for field, value in json.loads(raw).items() if field in _KNOWN})
         elif raw and name in _CHANGING:
             field, read = _CHANGING[name]
             found[field] = read(raw)
+        elif name == b"kept_files":
+            kept = json.loads(raw)
     found["policy"] = read_policy(found["policy"])
+    if kept is not None:
+        found["extra"] = {**found.get("extra", {}), KEPT_FILES: kept}
     return Delivery(**found)
 
 

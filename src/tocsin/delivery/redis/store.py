@@ -33,7 +33,7 @@ from tocsin.delivery.model import (
     Rate,
 )
 from tocsin.delivery.redis import scripts
-from tocsin.delivery.redis.attached import needed_files, note_files
+from tocsin.delivery.redis.attached import needed_files, note_files, note_kept
 from tocsin.delivery.redis.health import read_health
 from tocsin.delivery.redis.records import (
     encode_constants,
@@ -174,6 +174,8 @@ class RedisStore:
             *(int(outcome.throttled), int(outcome.throttles_account), storable(outcome.error)),
             *outcome_fields(outcome),
         ]
+        if outcome.kept_files:
+            await note_kept(self._client, self._prefix, id, self._clock.now())
         answers = await self._run(scripts.FINISH, args)
         return bool(answers[0])
 

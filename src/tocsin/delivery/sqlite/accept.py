@@ -65,6 +65,7 @@ def _take_place(connection: sqlite3.Connection, delivery: Delivery, now: Now) ->
     status = DeliveryStatus(row["status"])
     not_before = row["not_before"] if delivery.not_before is None else delivery.not_before
     delivery = replace(delivery, status=status, not_before=not_before, **kept)
+    delivery = delivery.keeping(to_delivery(row).content.get("attach"))
     connection.execute(_INSERT_AT, [row["seq"], row["due_mono"], *_values(delivery)])
     if row["indexed"]:
         words = "INSERT INTO delivery_words (rowid, message, target) VALUES (?, ?, ?)"

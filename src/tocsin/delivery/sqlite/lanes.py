@@ -21,6 +21,7 @@ from tocsin.delivery.model import (
     MessageOperation,
     Rate,
     judge_abandoned,
+    pack_extra,
     read_policy,
 )
 from tocsin.delivery.store import ChannelRules, DeliveryHold, with_reason
@@ -236,7 +237,7 @@ def end_try(connection: sqlite3.Connection, row: sqlite3.Row, outcome: AttemptOu
     connection.execute(
         "UPDATE deliveries SET status = ?, parts_sent = ?, parts_total = ?, provider_id = ?, error = ?,"
         " error_class = ?, duration_ms = ?, due_mono = ?, next_attempt_at = ?, finished_at = ?,"
-        " failures = failures + ?, operation = ?, revision = ?, note = ?, ref = ? WHERE seq = ?",
+        " failures = failures + ?, operation = ?, revision = ?, note = ?, ref = ?, extra = ? WHERE seq = ?",
         [
             outcome.status,
             outcome.parts_sent,
@@ -253,6 +254,7 @@ def end_try(connection: sqlite3.Connection, row: sqlite3.Row, outcome: AttemptOu
             outcome.revision,
             storable(outcome.note),
             outcome.ref,
+            pack_extra(to_delivery(row).keeping(outcome.kept_files).extra) if outcome.kept_files else row["extra"],
             row["seq"],
         ],
     )

@@ -9,7 +9,7 @@ import sqlite3
 
 from tocsin.core.pages import ListPage
 from tocsin.core.text.strings import storable
-from tocsin.delivery.model import CONTENT, Delivery, DeliveryStatus
+from tocsin.delivery.model import CONTENT, KEPT_FILES, Delivery, DeliveryStatus
 from tocsin.delivery.sqlite.lanes import to_delivery
 from tocsin.delivery.sqlite.schema import HAS_FILES
 from tocsin.delivery.store import DeliveryFilter, search_words
@@ -104,5 +104,6 @@ def needed_files(connection: sqlite3.Connection, since: float) -> frozenset[str]
         f"SELECT extra FROM deliveries INDEXED BY deliveries_files WHERE {HAS_FILES}"  # noqa: S608  # a text of our own
         " AND (finished_at IS NULL OR finished_at > ?)"
     )
-    contents = (json.loads(extra)[CONTENT] for (extra,) in connection.execute(sql, [since]))
-    return frozenset(str(each["hash"]) for content in contents for each in content["attach"])
+    extras = (json.loads(extra) for (extra,) in connection.execute(sql, [since]))
+    files = ((extra.get(CONTENT) or {}).get("attach") or extra.get(KEPT_FILES) or () for extra in extras)
+    return frozenset(str(each["hash"]) for some in files for each in some)

@@ -288,7 +288,7 @@ class Outbox:
                     revision=revision,
                     note=receipt.result.message,
                     ref=keyed.ref,
-                )
+                ).keeping(keyed.files)
             await self.store.record(finished)
         except Exception as error:  # noqa: BLE001  # the message is out: whatever fails now must not fail the send
             reason = {"reason": str(error)}

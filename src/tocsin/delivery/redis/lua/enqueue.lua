@@ -4,8 +4,24 @@
 keep_time()
 local n = (#ARGV - 2) / 11
 
+-- The files that a message names; nil if it leaves those of an earlier one as they are.
+local function files_of(fixed)
+  local content = (cjson.decode(fixed).extra or {}).content
+  return type(content) == 'table' and content.attach or nil
+end
+
+-- Let a delivery have the files of the one whose place it takes.
+local function keep_files(d, w)
+  local old = call('HMGET', P .. 'd:' .. w.id, 'fixed', 'kept_files')
+  local files, kept = files_of(old[1]), old[2]
+  if files then kept = #files > 0 and cjson.encode(files) or '[]' end
+  if not kept then return end
+  set(d, 'kept_files', kept)
+  call('ZADD', P .. 'attached', wall / 1e6, d.id)
+end
+
 -- Give a delivery the position and the waits of the one that waits with the same key.
-local function take_place(d)
+local function take_place(d, fixed)
   local waiting = call('HGET', message_of(d), 'waiting')
   local w = waiting and load(waiting)
   call('HSET', message_of(d), 'waiting', d.id)
@@ -17,6 +33,7 @@ local function take_place(d)
     set(d, 'due', w.due or at, 'next_at', old[1] or wall, 'failures', w.failures)
     set(d, 'error', old[2] or '', 'error_class', old[3] or '')
   end
+  if d.operation ~= 'withdraw' and not files_of(fixed) then keep_files(d, w) end
   wait_no_more(w)
   close(w, d.operation == 'withdraw' and 'cancelled' or 'superseded')
   set(w, 'note', 'delivery ' .. d.id .. ' took its place')
@@ -42,7 +59,7 @@ for i = 0, n - 1 do
       lane = channel .. ':' .. target, status = 'queued', mkey = ARGV[b + 9], operation = ARGV[b + 10], thread = ARGV[b + 11],
       not_before = tonumber(ARGV[b + 6]), expires_at = tonumber(ARGV[b + 7])}
     if d.mkey ~= '' then
-      take_place(d)
+      take_place(d, ARGV[b + 8])
       set(d, 'mkey', d.mkey, 'operation', d.operation)
     end
     if d.thread ~= '' then set(d, 'thread', d.thread) end
