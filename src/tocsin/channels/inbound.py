@@ -157,6 +157,7 @@ class InboundMessage:
     waited: bool | None = None  # whether it arrived while the program was down; None: `sent_at` decides
     sender_username: str = ""  # if the product has one besides the name
     sender_language: str = ""  # as reported by the product, such as `de`
+    sender_scopes: tuple[str, ...] = ()  # of a person who is signed in to the dashboard
     # How to answer this event directly, such as a response_url: in memory only, never stored or logged.
     reply_context: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -182,7 +183,7 @@ def _restored(kind: type[T], values: Mapping[str, Any]) -> T:
     names = (each.name for each in fields(kind))  # type: ignore[arg-type]  # T is any of our dataclasses
     known = {name: values[name] for name in names if name in values}
     attachments = tuple(_restored(Attachment, item) for item in known.pop("attachments", ()))
-    lists = {"attachments": attachments, "things": tuple(known.pop("things", ()))}
+    lists = {"attachments": attachments, **{name: tuple(known.pop(name, ())) for name in ("things", "sender_scopes")}}
     return kind(**known, **{name: value for name, value in lists.items() if value})
 
 

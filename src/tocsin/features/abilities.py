@@ -249,17 +249,18 @@ class BotView(Protocol):
         """Show a typing indicator in the chat of a message until the context is left."""
         ...
 
-    def may_act(self, message: InboundMessage, /) -> bool:
+    def may_act(self, message: InboundMessage, /, scope: str = "run") -> bool:
         """Whether the sender of a handled message may start and decide things with buttons.
 
-        Chats of the bot may, because its access rules have let them in; elsewhere, the people of ACTION_PEOPLE.
+        Chats of the bot may, because its access rules have let them in; people who are signed in to the dashboard, if
+        they have `scope`; elsewhere, the people of ACTION_PEOPLE.
         """
         ...
 
     def may_admit(self, message: InboundMessage, /) -> bool:
         """Whether the sender of a handled message may decide who may use the bot.
 
-        The admin chat may; elsewhere, the people of ACTION_PEOPLE.
+        The admin chat may, and who has the scope `admin` of the dashboard; elsewhere, the people of ACTION_PEOPLE.
         """
         ...
 

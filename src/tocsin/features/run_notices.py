@@ -41,7 +41,7 @@ def interrupted(run: Run, *, category: str) -> Notice | None:
         return None
     title, body = f"{run.subject_name} was interrupted", f"{run.reason}\n\n{pointers(run.id)}"
     source, link = f"{run.kind}:{run.subject_id}", f"#/runs/{run.id}"
-    return Notice(title, body, NoticeLevel.ERROR, category, source, link, run.id, once=True)
+    return Notice(title, body, NoticeLevel.ERROR, category, source, link, run.id, run.id, once=True)
 
 
 def stored_notice(notice: Notice | None) -> dict[str, Any]:

@@ -57,6 +57,7 @@ class StartRequest:
     offers: Mapping[str, Any] = field(default_factory=dict)  # parameters that are used only if declared
     parent_run_id: str | None = None
     retry: Retry | None = None  # an earlier run to repeat unchanged; see `as_retry`
+    run_id: str = ""  # of the new run, so that its requester finds it after a crash; empty: any
 
 
 class StartRun(Protocol):

@@ -42,19 +42,21 @@ class ProgramBotView:
         """Show a processing indicator in the chat of a message."""
         return show_indicator(receiver_of(self._app.registry, message), self._app.clock, message)
 
-    def may_act(self, message: InboundMessage, /) -> bool:
+    def may_act(self, message: InboundMessage, /, scope: str = "run") -> bool:
         """Whether the sender of a message that the access rules have let in may start and decide things."""
         registry = self._app.registry
         spec = registry.spec(message.channel)
         if spec.session_presses:  # a person who is signed in to the dashboard
-            return message.sender_id is not None
+            return scope in message.sender_scopes
         if is_by_link(message):
             return False
         return spec.conversation or self._is_named(message)
 
     def may_admit(self, message: InboundMessage, /) -> bool:
-        """Whether a message comes from the admin chat, or from a person whom ACTION_PEOPLE names."""
+        """Whether a message comes from the admin chat, from ACTION_PEOPLE, or from an admin of the dashboard."""
         registry = self._app.registry
+        if registry.spec(message.channel).session_presses:
+            return "admin" in message.sender_scopes
         if is_by_link(message):
             return False
         if registry.spec(message.channel).conversation:

@@ -39,7 +39,9 @@ async def start_job(jobs: CronJobs, name_or_id: str, asked: "StartRequest") -> "
     who = Actor(asked.source, asked.actor)
     if asked.retry:
         return await jobs.begin_again(asked.retry, who)
-    return await jobs.begin(name_or_id, who, asked.params, trigger=asked.cause, parent_run_id=asked.parent_run_id)
+    return await jobs.begin(
+        name_or_id, who, asked.params, trigger=asked.cause, parent_run_id=asked.parent_run_id, run_id=asked.run_id
+    )
 
 
 async def list_jobs(jobs: CronJobs) -> Sequence[str]:

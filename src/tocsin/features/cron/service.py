@@ -275,10 +275,12 @@ class CronJobs:
         *,
         trigger: str = RunTrigger.MANUAL,
         parent_run_id: str | None = None,
+        run_id: str = "",
         force: bool = False,
     ) -> "ActiveRun":
         """Run a job now, as `start` does, and return the run as soon as it is recorded."""
-        order = replace(await self.order(name_or_id, trigger, actor, params), parent_run_id=parent_run_id)
+        order = await self.order(name_or_id, trigger, actor, params)
+        order = replace(order, parent_run_id=parent_run_id, id=run_id)
         return await start_job(self.context, order, force=force)
 
     async def begin_or_queue(

@@ -46,7 +46,9 @@ async def start_job(jobs: TaskJobs, job_id: str, asked: StartRequest) -> ActiveR
         hint = "start it with `tocsin jobs start`"
         raise TaskConflictError(f"task job {job.id} has no command or skill to run", hint=hint)
     caller = Caller.of(asked.source, asked.actor)
-    started = await jobs.start(job.id, caller, cause=asked.cause, parent_run_id=asked.parent_run_id)
+    started = await jobs.start(
+        job.id, caller, cause=asked.cause, parent_run_id=asked.parent_run_id, run_id=asked.run_id
+    )
     if started.run is None:
         raise AssertionError(job.id)
     return started.run

@@ -112,6 +112,7 @@ class TaskJobs:
         *,
         cause: str = RunTrigger.MANUAL,
         parent_run_id: str | None = None,
+        run_id: str = "",
         watch: Callable[[Line], None] | None = None,
     ) -> StartedJob:
         """Start a queued job: its command or skill as a run, whose end completes it.
@@ -126,7 +127,7 @@ class TaskJobs:
             await repository.check_free(job.branch, job.id)
         if not job.has_work:
             return StartedJob(await self._start_by_hand(job, repository, caller), None)
-        spec = self._spec(job, caller, cause, parent_run_id)
+        spec = replace(self._spec(job, caller, cause, parent_run_id), id=run_id)
         execution = TaskExecution(job, repository, self._parts)
 
         def hear(line: Line) -> None:

@@ -1,16 +1,18 @@
 """Buttons named `job:NAME` or `workflow:NAME`: they start one, if the person who pressed may."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.config.variables import PUBLIC_URL
 from tocsin.core.errors import StoreUnavailableError, TocsinError
+from tocsin.core.ids import derived_id
 from tocsin.features.context import FeatureContext
 from tocsin.features.triggers.feature import TRIGGERS
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, PressedAction, Reply
 from tocsin.runs.control import StartRequest
 from tocsin.runs.model import Run
-from tocsin.runs.store import MAX_PAGE
+from tocsin.runs.stored_run import UnknownRunError
 
 if TYPE_CHECKING:
     from tocsin.runs.engine.active_run import ActiveRun
@@ -44,11 +46,13 @@ class StartingButtons:
         kind = await self._kind(word, subject)
         if kind is None:
             return _refused(f"There is no {what}.")
-        run = await self._started(kind, subject, received) if received.attempt > 1 else None
+        # The same at every attempt, so that a press which was interrupted finds the run that it had started.
+        run_id = derived_id(received.id, received.message.received_at)
+        run = await self._started(run_id) if received.attempt > 1 else None
         if run is None:
             await received.begin()
             try:
-                run = (await self._start(kind, subject, press, received.message)).run
+                run = (await self._start(kind, subject, press, received.message, run_id)).run
             except StoreUnavailableError:
                 raise
             except TocsinError as error:
@@ -70,21 +74,23 @@ class StartingButtons:
                 return kind
         return None
 
-    async def _start(self, kind: str, subject: str, press: PressedAction, message: InboundMessage) -> "ActiveRun":
+    async def _start(
+        self, kind: str, subject: str, press: PressedAction, message: InboundMessage, run_id: str
+    ) -> "ActiveRun":
         request = StartRequest(
             source=TRIGGERS.name,
             cause=self._context.abilities.bot.cause(message),
             actor=_actor(message),
             offers={"value": press.value, "pressed_by": press.by},
+            run_id=run_id,
         )
         return await self._context.abilities.run_starter.start(kind, subject, request)
 
-    async def _started(self, kind: str, subject: str, received: MessageContext) -> Run | None:
+    async def _started(self, run_id: str) -> Run | None:
         """Return the run that this press had started before its process ended."""
-        found = (await self._context.runs().search(kind, limit=MAX_PAGE)).items
-        since, actor = received.message.received_at, _actor(received.message)
-        mine = (run for run in found if subject in {run.subject_id, run.subject_name} and run.actor == actor)
-        return next((run for run in mine if run.queued_at >= since and not run.retry_of), None)
+        with suppress(UnknownRunError):
+            return await self._context.runs().get(run_id)
+        return None
 
     def _told(self, what: str, press: PressedAction, run: Run) -> str:
         address = self._context.settings[PUBLIC_URL]

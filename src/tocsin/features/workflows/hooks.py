@@ -51,6 +51,7 @@ async def start_workflow(workflows: Workflows, name: str, asked: "StartRequest")
         from_step=asked.retry.from_step if asked.retry else "",
         retry=asked.retry,
         parent_run_id=asked.parent_run_id,
+        run_id=asked.run_id,
     )
     return await workflows.start(name, request)
 

@@ -71,6 +71,7 @@ class RunBuilder:
             snapshot={"sha256": file.digest, "yaml": redact(file.content.decode(errors="replace"))},
             source=request.source,
             request=stored_request(replace(request, params=params, offers={}), workflow, redact),
+            id=request.run_id,
         )
 
         async def work(handle: RunHandle) -> RunResult:

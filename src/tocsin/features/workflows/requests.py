@@ -44,6 +44,7 @@ class WorkflowRequest:
     from_step: str = ""  # run this step and those after it
     retry: "Retry | None" = None  # keep what succeeded in that run
     parent_run_id: str | None = None
+    run_id: str = ""  # as `StartRequest.run_id`
     ancestry: tuple[str, ...] = ()  # the workflows that started this one, the outermost first
     scheduled_for: float | None = None
     is_masked: bool = False  # a value of it is a secret that was not stored

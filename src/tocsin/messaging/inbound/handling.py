@@ -45,6 +45,7 @@ class PressedAction:
     source: str  # who sent the message
     by: str  # who pressed, for people
     by_link: bool  # it is not known who pressed: the link is the only proof
+    request_key: str = ""  # the idempotency key of the message, which its caller cannot choose freely
 
 
 @dataclass(frozen=True, slots=True)

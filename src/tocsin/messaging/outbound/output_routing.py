@@ -153,6 +153,9 @@ class OutputRouter:
         except StoreUnavailableError:
             raise
         except TocsinError as error:
+            if content.get("actions"):  # the text may be longer than a message with buttons
+                bare = {name: value for name, value in content.items() if name != "actions"}
+                return await self._queue(target, text, caller, key, bare)
             kind = self._outbox.kind_of(target.channel)
             return SendResult(False, kind, target.target, error=f"{target.place}{error.sentence()}")
         return delivery.id

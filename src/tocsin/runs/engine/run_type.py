@@ -8,11 +8,14 @@ from tocsin.core.audit.actions import AuditAction
 from tocsin.core.text.strings import truncate
 from tocsin.core.text.visible import one_line
 from tocsin.runs.engine.overlap import StartPolicy
-from tocsin.runs.model import LOG_MAX_BYTES, SUCCESSFUL, Run
+from tocsin.runs.model import FAILING, LOG_MAX_BYTES, SUCCESSFUL, Run
 from tocsin.runs.queue import QueuedRow
 from tocsin.runs.recorder import Work
 
 _MAX_TITLE = 250  # docs/messages.md
+# A message with a button is one message, because a press edits it; a longer text may need several.
+_MAX_WITH_BUTTON = 3_000
+RETRY = "retry"  # the name of the button that repeats a run
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -31,13 +34,21 @@ class RunMessage:
     def about(cls, run: Run, destination: str, text: str, source: str, public_url: str) -> "RunMessage":
         """Return the message about an ended run: the first line of `text` is its title, and its page is its link."""
         title, _, rest = text.partition("\n")
-        content = {
+        content: dict[str, Any] = {
             "title": truncate(one_line(title), _MAX_TITLE),
             "type": "success" if run.status in SUCCESSFUL else "failure",
         }
         if public_url:
-            content["click"] = f"{public_url}/#/runs/{run.id}"
+            content["click"] = page = f"{public_url}/#/runs/{run.id}"
+            if run.status in FAILING and len(text) <= _MAX_WITH_BUTTON:
+                button = {"action": "call", "label": "Retry", "name": RETRY, "value": run.id, "url": page}
+                content["actions"] = [button]
         return cls(destination, rest.strip("\n"), source, content)
+
+
+def message_key(run: Run) -> str:
+    """Return the idempotency key of the message about a run; a number for each target follows it."""
+    return f"{run.kind}:{run.id}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -14,7 +14,7 @@ from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.core.tracing.spans import span, stored_traceparent
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.output_routing import OutputRouter
-from tocsin.runs.engine.run_type import RunAuditEntry, RunType
+from tocsin.runs.engine.run_type import RunAuditEntry, RunType, message_key
 from tocsin.runs.model import OutputDelivery, OutputResult, Run
 from tocsin.runs.store import RunStore
 from tocsin.runs.stored_run import OWNERS_S, RunTask, StoredRun, UnknownRunError
@@ -108,7 +108,7 @@ class RunSettler:
         if message:
             caller = Caller(message.source, {"run": run.id})
             queued = await self._parts.output().queue(
-                message.destination, message.text, caller, f"{run.kind}:{run.id}", content=message.content
+                message.destination, message.text, caller, message_key(run), content=message.content
             )
             delivery = OutputDelivery.begun(queued.refused, queued.deliveries)
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from tocsin.features.context import NoticeLevel
 from tocsin.features.notifications.model import Notification
+from tocsin.runs.engine.run_type import RETRY
 
-APPROVE, REJECT, RETRY = "approve", "reject", "retry"
+APPROVE, REJECT = "approve", "reject"
 
 
 def buttons_of(notice: Notification, page: str) -> list[Mapping[str, Any]]:

@@ -1,25 +1,30 @@
 """Pressed buttons of notices: approve or reject a waiting step or a chat, repeat a failed run.
 
-They work in messages that the forwarder sent, and in no others: a caller that may only send cannot offer them.
+They work in messages that the forwarder sent, or that are about the run to repeat, and in no others: a caller that may
+only send cannot offer them.
 """
+
+from contextlib import suppress
 
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.actions import NOTICES
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.features.context import FeatureContext
-from tocsin.features.notifications.forwarding.buttons import APPROVE, REJECT, RETRY
+from tocsin.features.notifications.forwarding.buttons import APPROVE, REJECT
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, PressedAction, Reply
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.approvals import CHAT
 from tocsin.runs.control import RunControl
+from tocsin.runs.engine.run_type import RETRY, message_key
 from tocsin.runs.model import Run
 from tocsin.runs.store import MAX_PAGE
+from tocsin.runs.stored_run import UnknownRunError
 
 NOT_ALLOWED = "You may not do this. The operator can allow you with ACTION_PEOPLE: {person}."
 
 
 class NoticeButtons:
-    """A handler of received messages: it takes the buttons of notices."""
+    """A handler of received messages: it takes the buttons of notices, and of messages about ended runs."""
 
     def __init__(self, context: FeatureContext) -> None:
         self._context = context
@@ -32,7 +37,7 @@ class NoticeButtons:
     async def __call__(self, received: MessageContext) -> HandlerResult | None:
         """Decide or repeat what the notice of a pressed button is about."""
         press, sender = received.press, received.message.sender_id
-        if press is None or press.source != NOTICES.name or press.name not in {APPROVE, REJECT, RETRY}:
+        if press is None or not await self._is_offered(press):
             return None
         if not sender or not (press.name in {APPROVE, REJECT} or self._context.abilities.bot.may_act(received.message)):
             return _refused(NOT_ALLOWED.format(person=f"{received.message.channel}:{sender}"))
@@ -46,6 +51,14 @@ class NoticeButtons:
         except TocsinError as error:
             return _refused(error.sentence())
 
+    async def _is_offered(self, press: PressedAction) -> bool:
+        """Whether a message of the forwarder offers the button, or that about a run the button to repeat it."""
+        if press.source == NOTICES.name or press.name != RETRY:
+            return press.source == NOTICES.name and press.name in {APPROVE, REJECT, RETRY}
+        with suppress(UnknownRunError):
+            return press.request_key.startswith(f"{message_key(await self._context.runs().get(press.value))}:")
+        return False
+
     async def _decide(
         self, press: PressedAction, received: MessageContext, caller: Caller, sender: str
     ) -> HandlerResult:
@@ -54,7 +67,7 @@ class NoticeButtons:
             return await self._admit(run_id.removeprefix(CHAT), press, received, caller)
         waiting = [each.question for each in await self._context.runs().waiting(run_id) if each.question.step == step]
         has_approvers = any(question.approvers for question in waiting)
-        if not has_approvers and not self._context.abilities.bot.may_act(received.message):
+        if not has_approvers and not self._context.abilities.bot.may_act(received.message, "answer"):
             return _refused(NOT_ALLOWED.format(person=f"{received.message.channel}:{sender}"))
         approved = press.name == APPROVE
         # Before the claim: a person who may not decide must not remove the buttons. A repeated decision is refused.

@@ -95,4 +95,5 @@ def _press(offered: OfferedAction, message: InboundMessage) -> PressedAction:
         source=delivery.source,
         by=message.sender_name or message.sender_id or BY_LINK,
         by_link=message.sender_id is None,
+        request_key=delivery.idempotency_key or "",
     )

@@ -1,7 +1,7 @@
 """Presses by people who are signed in to the dashboard, for channels whose product cannot report them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -50,14 +50,14 @@ class SessionPresses:
         self._audit = audit
         self._clock = clock
 
-    async def press(self, delivery: Delivery, number: int, caller: Caller) -> PressOutcome:
-        """Press a button of a delivery; raise StoreUnavailableError."""
-        outcome = await self._press(delivery, number, caller.actor or "")
+    async def press(self, delivery: Delivery, number: int, caller: Caller, scopes: Collection[str]) -> PressOutcome:
+        """Press a button of a delivery for a person with `scopes`; raise StoreUnavailableError."""
+        outcome = await self._press(delivery, number, caller.actor or "", scopes)
         facts = {"delivery": delivery.id, "channel": delivery.channel, "state": outcome.state, **caller.facts}
         self._audit.record(MSG_CLICK, outcome.detail, source=caller.source, metadata=facts)
         return outcome
 
-    async def _press(self, delivery: Delivery, number: int, user: str) -> PressOutcome:
+    async def _press(self, delivery: Delivery, number: int, user: str, scopes: Collection[str]) -> PressOutcome:
         token = ActionToken(delivery.id, number, str(delivery.extra.get(SECRET, "")))
         if not self._registry.spec(delivery.channel).session_presses:  # its chat knows who presses, and who may
             return PressOutcome("refused", UNKNOWN)
@@ -72,7 +72,7 @@ class SessionPresses:
             event_id=f"{delivery.id}:{new_id()}",
             now=self._clock.now(),
         )
-        event = replace(event, sender_id=user, sender_name=user)
+        event = replace(event, sender_id=user, sender_name=user, sender_scopes=tuple(sorted(scopes)))
         inbox = self._inbox()
         await inbox.accept([event])
         return await outcome_of(inbox, event.id)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import Query
+from fastapi import Query, Request
 from fastapi.responses import StreamingResponse
 
 from tocsin.channels.attached import IMAGES, UNKNOWN_TYPE
@@ -187,9 +187,10 @@ class DeliveryOperations:
         problems=("not-found", "validation-failed"),
         answer=PressOutcome,
     )
-    async def press_button(self, id: str, body: PressedButton, caller: CallerOf) -> Any:
+    async def press_button(self, request: Request, id: str, body: PressedButton, caller: CallerOf) -> Any:
         """Press a `call` button of a message on a channel whose product cannot report who presses."""
-        return await self._presses.press(await self._outbox.get(id), body.button, caller)
+        delivery = await self._outbox.get(id)
+        return await self._presses.press(delivery, body.button, caller, request.scope["tocsin.scopes"])
 
 
 def _file_headers(file: Mapping[str, Any], first: bytes) -> dict[str, str]:
