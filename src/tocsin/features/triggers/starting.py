@@ -11,7 +11,7 @@ from tocsin.features.context import FeatureContext
 from tocsin.features.triggers.feature import TRIGGERS
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, PressedAction, Reply
 from tocsin.runs.control import StartRequest
-from tocsin.runs.model import Run
+from tocsin.runs.model import Run, RunStatus
 from tocsin.runs.stored_run import UnknownRunError
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ class StartingButtons:
             except StoreUnavailableError:
                 raise
             except TocsinError as error:
-                return HandlerResult(HandlingStatus.FAILED, (Reply(f"{what}: {error.sentence()}"),), error.code)
+                return _failed(what, error.sentence(), error.code)
+        if run.status is RunStatus.SKIPPED:  # by the earlier attempt
+            return _failed(what, run.reason, str(run.status))
         return HandlerResult(HandlingStatus.ANSWERED, (Reply(self._told(what, press, run)),))
 
     def _refusal(self, message: InboundMessage, press: PressedAction, what: str) -> str:
@@ -100,6 +102,10 @@ class StartingButtons:
 
 def _actor(message: InboundMessage) -> str:
     return f"chat:{message.sender_id or message.chat_id}"
+
+
+def _failed(what: str, reason: str, code: str) -> HandlerResult:
+    return HandlerResult(HandlingStatus.FAILED, (Reply(f"{what}: {reason}"),), code)
 
 
 def _refused(reason: str) -> HandlerResult:
