@@ -58,7 +58,7 @@ class StartingButtons:
             except TocsinError as error:
                 return _failed(what, error.sentence(), error.code)
         if run.status is RunStatus.SKIPPED:  # by the earlier attempt
-            return _failed(what, run.reason, str(run.status))
+            return _failed(what, run.reason or "", str(run.status))
         return HandlerResult(HandlingStatus.ANSWERED, (Reply(self._told(what, press, run)),))
 
     def _refusal(self, message: InboundMessage, press: PressedAction, what: str) -> str:
