@@ -272,8 +272,7 @@ class OutboundAdapter(ABC):
             content = None
         if content:
             content = self.dresser.with_tokens(content, outgoing)
-        render = partial(self._render, outgoing, content, files)
-        given = files
+        given, render = files, partial(self._render, outgoing, content, files)
         parts, files = self.dresser.fit_keyed(text, files, render) if outgoing.keyed else (render(text), files)
         if len(parts) > self._max_parts:
             raise TooManyPartsError(len(parts), self._max_parts)
