@@ -1,4 +1,4 @@
-"""The proof that no message to ntfy, Mattermost, Matrix, webhooks, Teams and Apprise is lost: `make reach-proof`.
+"""The proof that no message to channels for other products is lost: `make reach-proof`.
 
 Queues messages to a product that fails again and again, while the worker that sends them is killed, and counts what has
 arrived. `synapse` is a real homeserver, if one is installed: see tests/channels/matrix/homeserver.py. Prints a table;
@@ -17,6 +17,7 @@ RUNS: Mapping[str, Scenario] = {
     "mattermost": lambda place: reach_runs.mattermost(place, messages=1_000, kills=20),
     "matrix": lambda place: reach_runs.matrix(place, messages=1_000, kills=20),
     "webhook": lambda place: reach_runs.webhook(place, messages=1_000, kills=20),
+    "webpush": lambda place: reach_runs.webpush(place, messages=1_000, kills=20),
     "teams": lambda place: reach_runs.teams(place, messages=1_000, kills=20),
     "apprise": lambda place: reach_runs.apprise(place, messages=1_000, kills=20),
     "synapse": lambda place: reach_runs.synapse(place, messages=1_000, kills=20),

@@ -138,7 +138,9 @@ def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path: Path):
 def test_a_channel_is_configured_once_it_has_a_target(tmp_path: Path):
     registry = Registry([WebhookAdapter], settings_in(tmp_path), no_tools)
     assert registry.states()[0].missing == ("webhook in targets.yaml",)
-    with pytest.raises(UnknownChannelError, match=r"Webhook is not configured: set webhook in targets\.yaml"):
+    with pytest.raises(
+        UnknownChannelError, match=r"Webhook is not configured: add a target below `webhook:` to targets\.yaml"
+    ):
         registry.adapter("webhook")
     (tmp_path / "targets.yaml").write_text(GOOD)
     assert registry.configured() == ["webhook"]

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import os
 import random
+import signal
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from tocsin.channels.model import TARGETS_FILE
 from tocsin.channels.ntfy.standin import NtfyServer
 from tocsin.channels.teams.standin import WorkflowServer
 from tocsin.channels.webhook.standin import WebhookReceiver
+from tocsin.channels.webpush.standin import PushService
 from tocsin_standins.faults import Fault
 from tocsin_standins.serving import HttpStandIn
 
@@ -71,6 +74,15 @@ def webhook(place: Path, *, messages: int, kills: int) -> list[Figure]:
     return [*found, Figure("events that are there twice", twice(texts(server)), "=", 0)]
 
 
+def webpush(place: Path, *, messages: int, kills: int) -> list[Figure]:
+    """Push to devices, which show one notification for each tag."""
+    server = PushService()
+    found = send_to_standin(place, server, NAMES, messages=messages, kills=kills)
+    shown = Counter(each["body"] for each in server.browser.shown.values())
+    repeats = len(server.recorder.of("webpush", kind="edit"))
+    return [*found, Figure("messages that a device shows twice", twice(shown), "=", 0), Figure("repeats", repeats)]
+
+
 def teams(place: Path, *, messages: int, kills: int) -> list[Figure]:
     """Start workflows, which recognise no repeats."""
     server = WorkflowServer()
@@ -79,10 +91,15 @@ def teams(place: Path, *, messages: int, kills: int) -> list[Figure]:
 
 
 def apprise(place: Path, *, messages: int, kills: int) -> list[Figure]:
-    """Send to a service of Apprise, which recognises no repeats; a killed worker takes its processes with it."""
+    """Send to a service of Apprise, which recognises no repeats, while processes of the library are killed, too."""
     server = GotifyServer()
-    found = send_to_standin(place, server, NAMES, messages=messages, kills=kills)
-    return [*found, Figure("messages that are there twice", twice(texts(server)))]
+    with children_killed(place, "tocsin.channels.apprise.child") as killed:
+        found = send_to_standin(place, server, NAMES, messages=messages, kills=kills)
+    return [
+        *found,
+        Figure("processes of the library killed", len(killed), "≥", 1),
+        Figure("messages that are there twice", twice(texts(server))),
+    ]
 
 
 def synapse(place: Path, *, messages: int, kills: int) -> list[Figure]:
@@ -111,7 +128,10 @@ def synapse(place: Path, *, messages: int, kills: int) -> list[Figure]:
 
 
 def send_to_standin(place: Path, server: HttpStandIn, targets: list[str], *, messages: int, kills: int) -> list[Figure]:
-    """Queue messages to a stand-in that fails again and again; `targets` have the entry of its sample, if any."""
+    """Queue messages to a stand-in that fails again and again; `targets` have the entry of its sample, if any.
+
+    What the channel keeps in the store is that of the stand-in, with each target as a device.
+    """
 
     async def run(serving: Callable[[], Awaitable[None]]) -> None:
         async with server:
@@ -121,6 +141,9 @@ def send_to_standin(place: Path, server: HttpStandIn, targets: list[str], *, mes
     with on_a_thread(run, server.faults.hold, OUTAGES, chance) as outages:
         if entry := server.targets().get(server.sample):
             write_targets(place / "data", {server.channel: dict.fromkeys(targets, entry)})
+        if text := server.document():
+            with environment(place, server):
+                asyncio.run(keep_devices(server.channel, json.loads(text), targets))
         found = send_under_kills(
             place, server.channel, server, targets, lambda: texts(server), chance, messages=messages, kills=kills
         )
@@ -157,6 +180,14 @@ async def queue(channel: str, targets: list[str], messages: int) -> None:
             await asyncio.sleep(0.02)
 
 
+async def keep_devices(channel: str, document: dict[str, Any], names: list[str]) -> None:
+    """Store the document of a channel with its only device under each name."""
+    [device] = document["devices"]
+    text = json.dumps({**document, "devices": [{**device, "name": name} for name in names]})
+    async with tocsin.open() as t:
+        await t._app.stores.document(channel).change(lambda _: text)  # noqa: SLF001  # people add devices by a browser
+
+
 def write_targets(data: Path, entries: Mapping[str, Any]) -> None:
     """Write `targets.yaml` into a data directory."""
     data.mkdir(exist_ok=True)
@@ -164,13 +195,45 @@ def write_targets(data: Path, entries: Mapping[str, Any]) -> None:
 
 
 def texts(server: HttpStandIn) -> Counter[str]:
-    """Count each text that the product has taken."""
-    return Counter(item.text for item in server.recorder.of(server.channel))
+    """Count each text that the product has taken, which is the last line: a notification has a title."""
+    return Counter(item.text.rpartition("\n")[2] for item in server.recorder.of(server.channel))
 
 
 def twice(counted: Counter[str]) -> int:
     """Return the number of texts beyond the first of each."""
     return sum(counted.values()) - len(counted)
+
+
+@contextmanager
+def children_killed(place: Path, module: str) -> Iterator[list[int]]:
+    """Kill a process that runs `module` for the worker of `place`, again and again; yield those that were."""
+    killed: list[int] = []
+    stop, chance = threading.Event(), random.Random(SEED)
+
+    def kill_again_and_again() -> None:
+        while not stop.wait(chance.uniform(*UP_S)):
+            if found := sorted(children(place, module)):
+                killed.append(chance.choice(found))
+                with suppress(ProcessLookupError):
+                    os.kill(killed[-1], signal.SIGKILL)
+
+    thread = threading.Thread(target=kill_again_and_again, name="killer")
+    thread.start()
+    try:
+        yield killed
+    finally:
+        stop.set()
+        thread.join(timeout=PATIENCE_S)
+
+
+def children(place: Path, module: str) -> Iterator[int]:
+    """Yield the processes that run `module` and whose parent has its data below `place`."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if f"\0{module}\0" in (folder / "cmdline").read_text():
+                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+                if f"={place}/data\0" in Path("/proc", parent, "environ").read_text():
+                    yield int(folder.name)
 
 
 @contextmanager

@@ -14,6 +14,8 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.facts import mentions
 
+from tools.docs import abilities_table, channels_page
+
 from tocsin.channels.registry import discover
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "webhookchat"
@@ -116,6 +118,20 @@ def test_a_message_goes_out_over_it(plugged: Cli):
     assert done.json() == {"ok": True, "channel": "webhookchat", "target": "ops", "message": "id=m1", "error": ""}
     assert done.err == ""
     assert Ntfy.published == [{"topic": "ops", "message": "Disk 91 % full"}]
+
+
+def test_a_preview_of_it_a_check_of_it_and_its_page_come_from_its_class(plugged: Cli, monkeypatch: pytest.MonkeyPatch):
+    planned = plugged.process("send", "hookchat", "ops", "Disk 91 % full", "--title", "web1", "--dry-run", "--json")
+    assert mentions(planned.out, "web1", "Disk 91 % full")
+    assert Ntfy.published == []
+    checked = plugged.process("doctor", "--json").json()["findings"]
+    assert [
+        (each["state"], each["detail"]) for each in checked if each["subject"] in {"webhookchat", "Webhookchat"}
+    ] == [("ok", "connected as phil")]
+    monkeypatch.syspath_prepend(plugged.env["PYTHONPATH"])
+    [spec] = [adapter.spec for adapter in discover().classes if adapter.spec.kind == "webhookchat"]
+    assert "[`webhookchat`](channels/webhookchat.md)" in channels_page([spec]).replace("../", "")
+    assert "| Webhookchat |" in abilities_table([spec])
 
 
 def test_its_credentials_are_tested_and_it_may_stand_in_a_profile(plugged: Cli):

@@ -49,13 +49,13 @@ class Progress:
         )
 
 
-def to_failure(error: Exception) -> RemoteError:
-    """Return the failure for an exception raised by a channel's code."""
+def to_failure(error: Exception, how_to_install: Callable[[str], str]) -> RemoteError:
+    """Return the failure for an exception raised by a channel's code; `how_to_install` is that of its spec."""
     if isinstance(error, RemoteError):
         return error
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0]
-        return ChannelError(f"{package}: package not installed", hint=f"pip install {package}")
+        return ChannelError(f"{package}: package not installed", hint=how_to_install(package))
     if isinstance(error, TimeoutError):
         return ChannelError("outcome unknown: no response in time", kind=FailureKind.AMBIGUOUS, provider_code="timeout")
     if isinstance(error, TocsinError):

@@ -218,7 +218,7 @@ class OutboundAdapter(ABC):
                 name = await self.probe()
             result = SendResult(True, kind, "", message=self._redact(f"connected as {safe_str(name)}"))
         except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
-            failure = to_failure(error)
+            failure = to_failure(error, self.spec.how_to_install)
             result = SendResult(False, kind, "", error=self._explain(failure))
         return Receipt(result, attempts=1, duration_ms=round((time.monotonic() - started) * 1000), failure=failure)
 
@@ -242,7 +242,7 @@ class OutboundAdapter(ABC):
         try:
             await self._send_parts(outgoing, progress)
         except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
-            failure = to_failure(error)
+            failure = to_failure(error, self.spec.how_to_install)
         except BaseException:
             if on_cut_off:
                 on_cut_off(self._receipt(outgoing, progress, progress.cut_off()))

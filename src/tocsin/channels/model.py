@@ -277,10 +277,16 @@ class ChannelSpec:
     edit_length: int | None = None  # longest text of a message that may be edited, in units of `measure`
     takes_presses: bool = False  # presses of buttons with the name KIND:TARGET are forwarded to it
     files: FileLimits = FileLimits()  # where the ability `attach` is native
+    packages: tuple[str, ...] = ()  # optional packages, by the names of their modules
+    requirement: str = ""  # what installs them, for pip, such as `tocsin[push]`
     platform: str = ""  # the only platform identifier it runs on
     platform_variable: Variable[str] | None = None  # overrides the detected platform, for tests
     send_timeout_s: float = 60.0  # one attempt at one part, over the whole call
     test_timeout_s: float = 30.0
+
+    def how_to_install(self, package: str) -> str:
+        """Return the command that installs an optional package of the channel."""
+        return f'pip install "{self.requirement}"' if self.requirement else f"pip install {package}"
 
     def shows(self, field: str) -> bool:
         """Whether the product has a field of messages."""

@@ -60,6 +60,19 @@ class ChannelState(NamedTuple):
         return self.available and not self.missing
 
     @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings in `missing`, which also has what is missing in `targets.yaml`."""
+        return tuple(name for name in self.missing if not name.endswith(TARGETS_FILE))
+
+    @property
+    def remedy(self) -> str:
+        """What to do until nothing is missing."""
+        steps = [f"set {', '.join(self.settings)}"] if self.settings else []
+        if self.settings != self.missing:
+            steps.append(f"add a target below `{self.spec.kind}:` to {TARGETS_FILE} in the data directory")
+        return ", and ".join(steps)
+
+    @property
     def word(self) -> str:
         """The name that people type: the product's where that is an alias, else the kind."""
         label = self.spec.label.lower()
@@ -217,12 +230,11 @@ class Registry:
             )
         if state.missing:
             reasons = " · ".join(problem.sentence() for problem in self._settings.problems)
-            settings = ", ".join(state.missing)
             raise UnknownChannelError(
-                f"{shown} is not configured: set {settings}",
+                f"{shown} is not configured: {state.remedy}",
                 hint=reasons,
-                missing=state.missing,
-                result=f"Unknown channel: {kind} (not configured; set {settings})",
+                missing=state.settings,
+                result=f"Unknown channel: {kind} (not configured; {state.remedy})",
             )
 
     def _check_addresses(self, spec: ChannelSpec) -> None:

@@ -5,20 +5,17 @@ from importlib.util import find_spec
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.storage.files import refused_by_system
 
-# package: the extra that installs it, and what is unavailable without it.
+# package: the extra that installs it, and what is unavailable without it. Those of a channel are in its spec.
 EXTRAS = {
     "aiohttp": ("demo", "no `tocsin demo`"),
     "trustme": ("demo", "no `tocsin demo`"),
-    "apprise": ("apprise", "no messages by Apprise"),
     "pydantic_ai": ("chat", "no chat model"),
     "pypdf": ("pdf", "the bot cannot read PDF files"),
-    "cryptography": ("push", "no Web Push"),
     "opentelemetry.sdk": ("otel", "no traces for OpenTelemetry"),
     "av": ("voice", "no voice messages"),
     "pywhispercpp": ("voice", "no voice messages"),
 }
-# Packages of every installation, most of which are imported only when needed. Packages of a single channel are declared
-# by that channel.
+# Packages of every installation, most of which are imported only when needed.
 NEEDED_PACKAGES = {
     "aiohappyeyeballs": "providers cannot be called",
     "aiosmtpd": "mail cannot be received",

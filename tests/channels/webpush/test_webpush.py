@@ -87,7 +87,7 @@ def test_a_missing_package_is_named_with_the_way_to_install_it(monkeypatch: pyte
         monkeypatch.delitem(sys.modules, f"tocsin.channels.webpush.{module}")
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
     for result in TestWebpush().failures(TestWebpush().build()):
-        assert mentions(result.error, "cryptography: package not installed", "install")
+        assert mentions(result.error, "cryptography: package not installed", 'pip install "tocsin[push]"')
 
 
 # --- encryption

@@ -41,6 +41,8 @@ class AppriseAdapter(OutboundAdapter):
             "call": degraded("a link to a page that asks for the press"),
             "attach": native("where the service takes files"),
         },
+        packages=("apprise",),
+        requirement="tocsin[apprise]",
         files=FileLimits(each=MAX_FILE_BYTES, together=MAX_FILE_BYTES),
     )
     dressing = "tocsin.channels.apprise.content:AppriseDressing"

@@ -35,6 +35,8 @@ class WebpushAdapter(OutboundAdapter):
             "The system lets the browser, or on iOS the installed app, show notifications; no focus mode is on.",
             "The browser runs: a desktop browser that is closed takes messages when it is opened again.",
         ),
+        packages=("cryptography",),
+        requirement="tocsin[push]",
         session_presses=True,
         abilities={
             "title": native(),

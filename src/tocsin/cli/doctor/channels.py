@@ -7,6 +7,7 @@ from tocsin.assembly.full.bot import build_access, find_conversation
 from tocsin.assembly.program import App
 from tocsin.bot.door.checks import check_access, check_admin
 from tocsin.bot.settings import BotSettings
+from tocsin.channels.model import ChannelSpec
 from tocsin.channels.registry import ChannelState
 from tocsin.cli.doctor.stores import has_database
 from tocsin.core.audit.actions import CLI
@@ -15,29 +16,35 @@ from tocsin.core.config.variables import STORE, Variable
 from tocsin.core.tasks import run_concurrently
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.findings import Finding, collect
+from tocsin.terminal.packages import is_installed
 
 
 async def check_channels(app: App, *, probe: bool) -> AsyncIterator[Finding]:
     """Check that each channel is configured, and its credentials are well-formed and accepted by the provider."""
     states = app.registry.states()
-    ready = [state for state in states if state.configured]
+    ready = [state for state in states if state.configured and not lacking(state.spec)]
     results = dict(zip((s.spec.kind for s in ready), await _probe(app, ready), strict=True)) if probe else {}
     for state in states:
         kind = state.spec.kind
         if not state.configured:
-            needs = (
-                f"needs {state.spec.platform}"
-                if not state.available
-                else f"not configured: set {', '.join(state.missing)}"
-            )
+            needs = f"needs {state.spec.platform}" if not state.available else f"not configured: {state.remedy}"
             yield Finding("off", kind, needs)
+        for package in lacking(state.spec):
+            detail, fix = f"{package} is not installed", state.spec.how_to_install(package)
+            yield Finding("error", kind, detail, fix) if state.configured else Finding("off", kind, f"{detail}; {fix}")
+        if not state.configured:
             continue
         for finding in check_shapes(app.settings, kind, state.spec.variables):
             yield finding
-        result = results.get(kind)
-        yield result or Finding("ok", kind, "configured (not probed)")
+        if not lacking(state.spec):
+            yield results.get(kind) or Finding("ok", kind, "configured (not probed)")
     async for finding in _check_bot(app, results, probe=probe):
         yield finding
+
+
+def lacking(spec: ChannelSpec) -> list[str]:
+    """Return the optional packages of a channel that are not installed."""
+    return [package for package in spec.packages if not is_installed(package)]
 
 
 async def _probe(app: App, states: list[ChannelState]) -> list[Finding]:

@@ -18,6 +18,9 @@ export function ChannelCards({ channels, about, reload }) {
     <ul class="cards channels">${channels.map((channel) => html`<li key=${channel.channel}><${Card} channel=${channel} about=${about} reload=${reload} /></li>`)}</ul></section>`;
 }
 
+/** Whether what is missing is an entry of targets.yaml, and not a setting. @param {string} name */
+const isTarget = (name) => name.endsWith(" in targets.yaml");
+
 /** @param {{channel: Channel, about: Record<string, string>, reload: () => Promise<void>}} props */
 function Card({ channel, about, reload }) {
   const [state, word] = MSG.states[channel.state] ?? [channel.state, channel.state];
@@ -29,8 +32,8 @@ function Card({ channel, about, reload }) {
   };
   return html`<div class=${`card card--${toneOf(state)} channel`}>
     <span class="card__head"><strong class="channel__name"><${ChannelMark} channel=${channel.channel} label=${channel.label} /> ${channel.label}</strong><${Status} state=${state} label=${channel.available ? word : MSG.unavailable} /></span>
-    ${channel.missing.length > 0 && channel.available && html`<div class="channel__missing"><dl>${channel.missing.map((name) => html`<dt><code>${name}</code></dt><dd class="muted"><${Said} text=${about[name] ?? MSG.missing} /></dd>`)}</dl>
-      <p class="muted">${MSG.missingHint}</p></div>`}
+    ${channel.missing.length > 0 && channel.available && html`<div class="channel__missing"><dl>${channel.missing.map((name) => html`<dt><code>${name}</code></dt><dd class="muted"><${Said} text=${about[name] ?? (isTarget(name) ? MSG.missingTarget : MSG.missing)} /></dd>`)}</dl>
+      <p class="muted">${channel.missing.every(isTarget) ? MSG.missingTargetHint : MSG.missingHint}</p></div>`}
     ${channel.available ? html`<${Facts} channel=${channel} />` : html`<p class="muted channel__missing">${MSG.unavailableText}</p>`}
     ${channel.configured && html`<span class="channel__foot"><${LastTest} channel=${channel} /><${ActionButton} small about=${channel.label} run=${test}>${MSG.test}<//></span>`}
   </div>`;

@@ -9,6 +9,8 @@ export const MSG = {
   never: "Not tested yet",
   missing: "Missing",
   missingHint: "Set them in .env or the environment, then restart.",
+  missingTarget: "A target with a name. The channel's page in the documentation has an example.",
+  missingTargetHint: "Add it to targets.yaml in the data directory. No restart is needed.",
   unavailable: "Unavailable",
   unavailableText: "This channel is not available on this operating system.",
   sent: "Sent in 24 h",
