@@ -93,11 +93,11 @@ def teams(place: Path, *, messages: int, kills: int) -> list[Figure]:
 def apprise(place: Path, *, messages: int, kills: int) -> list[Figure]:
     """Send to a service of Apprise, which recognises no repeats, while processes of the library are killed, too."""
     server = GotifyServer()
-    with children_killed(place, "tocsin.channels.apprise.child") as killed:
+    with children_killed(place, "tocsin.channels.apprise.child", kills) as killed:
         found = send_to_standin(place, server, NAMES, messages=messages, kills=kills)
     return [
         *found,
-        Figure("processes of the library killed", len(killed), "≥", 1),
+        Figure("processes of the library killed", len(killed), "=", kills),
         Figure("messages that are there twice", twice(texts(server))),
     ]
 
@@ -205,13 +205,13 @@ def twice(counted: Counter[str]) -> int:
 
 
 @contextmanager
-def children_killed(place: Path, module: str) -> Iterator[list[int]]:
-    """Kill a process that runs `module` for the worker of `place`, again and again; yield those that were."""
+def children_killed(place: Path, module: str, kills: int) -> Iterator[list[int]]:
+    """Kill processes that run `module` for the worker of `place`, one after the other; yield those that were."""
     killed: list[int] = []
     stop, chance = threading.Event(), random.Random(SEED)
 
     def kill_again_and_again() -> None:
-        while not stop.wait(chance.uniform(*UP_S)):
+        while len(killed) < kills and not stop.wait(chance.uniform(*UP_S)):
             if found := sorted(children(place, module)):
                 killed.append(chance.choice(found))
                 with suppress(ProcessLookupError):

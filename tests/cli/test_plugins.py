@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Cli
 from tests.facts import mentions
-
 from tools.docs import abilities_table, channels_page
 
 from tocsin.channels.registry import discover
