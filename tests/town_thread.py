@@ -2,24 +2,25 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 
 from tests.waiting import PATIENCE_S
 
 from tocsin_standins import StandinCluster, open_standins
+from tocsin_standins.serving import HttpStandIn
 
 
 @contextmanager
-def town_on_a_thread() -> Iterator[StandinCluster]:
-    """Run the stand-ins until the end of the block."""
+def town_on_a_thread(further: Sequence[type[HttpStandIn]] = ()) -> Iterator[StandinCluster]:
+    """Run the stand-ins until the end of the block; `further` are those that channels bring."""
     started: Future[tuple[StandinCluster, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def serve() -> None:
         stop = asyncio.Event()
         try:
-            async with open_standins() as town:
+            async with open_standins(further=further) as town:
                 started.set_result((town, asyncio.get_running_loop(), stop))
                 await stop.wait()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Products that redirect, answer with pages, take a message and say nothing, throttle or refuse: each with every channel.
+"""Products that redirect, answer with pages, say nothing, throttle or refuse: each with every channel.
 
 These are the channels whose product has a stand-in that they bring. What is special about one is tested in its folder.
 """
@@ -36,8 +36,8 @@ CASES: Mapping[str, tuple[Fault, FailureKind, Mapping[str, FailureKind | None]]]
     "down": (Fault.status(503), LATER, {}),
     "cut off": (Fault.reset(), UNKNOWN, {"matrix": None}),
     "redirecting": (Fault.redirect("https://elsewhere.example/x"), REFUSED, {}),
-    # A receiver may answer an event as it likes, and so may the server behind Apprise's plug-in. Matrix recognises repeats,
-    # so that the second attempt is sent at once.
+    # A receiver may answer an event as it likes, and so may the server behind Apprise's plug-in. Matrix recognises
+    # repeats, so that the second attempt is sent at once.
     "a page": (Fault.html_200(), UNKNOWN, {"webhook": None, "apprise": None, "matrix": None}),
     "taken without an answer": (Fault.reset_after_accept(), UNKNOWN, {"matrix": None}),
     "silent": (Fault.stall(3_600), UNKNOWN, {}),
