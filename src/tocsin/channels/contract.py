@@ -266,6 +266,17 @@ class OutboundAdapter(ABC):
             raise ChannelError(f"{self.spec.label} does not support parse mode {mode}", hint=f"use {', '.join(known)}")
         self.check_extra(outgoing.extra)
         text = as_text(outgoing.text)
+        if outgoing.content or outgoing.keyed:
+            parts, content, files, keeps = self._prepare_content(outgoing, text)
+        else:
+            parts, content, files, keeps = self.parts_of(text, mode), None, (), False
+        if len(parts) > self._max_parts:
+            raise TooManyPartsError(len(parts), self._max_parts)
+        return target, parts, content, files, keeps
+
+    def _prepare_content(
+        self, outgoing: Outgoing, text: str
+    ) -> "tuple[Sequence[Shown], Content | None, tuple[AttachedFile, ...], bool]":
         content = self.dresser.read(outgoing.content) if outgoing.content else None
         files = self.dresser.files(content, self._read_file) if content and content.attach else ()
         if content and content.is_plain:
@@ -274,11 +285,9 @@ class OutboundAdapter(ABC):
             content = self.dresser.with_tokens(content, outgoing)
         given, render = files, partial(self._render, outgoing, content, files)
         parts, files = self.dresser.fit_keyed(text, files, render) if outgoing.keyed else (render(text), files)
-        if len(parts) > self._max_parts:
-            raise TooManyPartsError(len(parts), self._max_parts)
         # The file of a text that is cut takes the place of that of the last edit.
         keeps = files == given and outgoing.leaves_files
-        return target, parts, content, () if keeps else files, keeps
+        return parts, content, () if keeps else files, keeps
 
     def _render(
         self, outgoing: Outgoing, content: "Content | None", files: "tuple[AttachedFile, ...]", text: str
@@ -330,18 +339,22 @@ class OutboundAdapter(ABC):
 
     def _note(self, sent: str | Sent, progress: Progress) -> None:
         if isinstance(sent, Sent):
-            # Of a later part, only the files are needed to edit or to withdraw the message.
-            ref = {name: value for name, value in sent.ref.items() if not progress.sent or name == FILES}
-            progress.ref = {**progress.ref, **ref}
+            if not progress.sent:
+                progress.ref = {**progress.ref, **sent.ref}
+            elif FILES in sent.ref:  # of a later part, only the files are needed to edit or to withdraw the message
+                progress.ref = {**progress.ref, FILES: sent.ref[FILES]}
             sent = sent.note
         # A provider's answer may repeat the request, token included.
         progress.note = progress.note or self._redact(safe_str(sent))
 
-    async def _deliver_with_retry(self, part: Part, progress: Progress) -> str | Sent:
+    def _deliver_with_retry(self, part: Part, progress: Progress) -> Awaitable[str | Sent]:
         """Deliver one part, or edit its message."""
         keyed, size = part.keyed, sum(each.size for each in part.files) if part.files else 0
         if keyed is None or keyed.operation is not MessageOperation.EDIT or not part.first:
-            return await self._call_with_retry(lambda: self.deliver(part), progress, size)
+            return self._call_with_retry(partial(self.deliver, part), progress, size)
+        return self._edit_with_retry(part, keyed, progress, size)
+
+    async def _edit_with_retry(self, part: Part, keyed: KeyedMessage, progress: Progress, size: int) -> str | Sent:
         progress.ref = keyed.ref  # kept if the edit fails
         sent = await self._call_with_retry(lambda: self.edit(part, keyed.ref), progress, size)
         if not part.keeps_files:
@@ -358,7 +371,7 @@ class OutboundAdapter(ABC):
             try:
                 with (
                     span("call provider", SpanKind.CLIENT, channel=self.spec.kind),
-                    self._send_limits.limit(upload_s(upload)),
+                    self._send_limits.limit(upload_s(upload) if upload else 0.0),
                 ):
                     return await call()
             except RemoteError as failure:

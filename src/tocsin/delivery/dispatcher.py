@@ -285,7 +285,14 @@ class Dispatcher:
         repeats = self._rules[sending.delivery.channel].recognises_repeats
         if failure is None:
             ref = encode_ref(receipt) if sending.delivery.thread else ""
-            outcome = AttemptOutcome(DeliveryStatus.SENT, provider_id=receipt.provider_id, ref=ref)
+            outcome = AttemptOutcome(
+                DeliveryStatus.SENT,
+                receipt.parts_sent,
+                receipt.parts_total,
+                receipt.provider_id,
+                ref=ref,
+                duration_ms=receipt.duration_ms,
+            )
             if keyed := sending.keyed:
                 outcome = replace(
                     outcome,
@@ -309,6 +316,8 @@ class Dispatcher:
             if receipt.text_sent:
                 outcome = replace(outcome, ref=encode_ref(receipt))
         sent, total = receipt.parts_sent, receipt.parts_total
+        if failure is None and total:
+            return outcome
         if not total:  # the attempt ended before the text was split, so the number of its parts is unknown
             sent, total = sending.parts_sent, sending.parts_total
         return outcome.with_progress(sent, total, receipt.duration_ms)

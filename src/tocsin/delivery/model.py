@@ -144,6 +144,8 @@ class NewDelivery:
 
     def with_terms(self, not_before: float | None, expires_at: float | None, key: str | None) -> "NewDelivery":
         """Return the same message with its schedule and its key; without `expires_at`, its own is kept."""
+        if not_before is None is self.not_before and expires_at is None and key is None is self.idempotency_key:
+            return self
         until = self.expires_at if expires_at is None else expires_at
         return replace(self, not_before=not_before, expires_at=until, idempotency_key=key)
 

@@ -11,7 +11,7 @@ MERGE_PATCH = "application/merge-patch+json"  # RFC 7396
 FORM_DATA = "multipart/form-data"
 
 
-def header_values(scope: MutableMapping[str, Any], name: bytes) -> list[str]:
+def header_values(scope: MutableMapping[str, Any], name: bytes) -> Sequence[str]:
     """Return all values of a header, in order; ASGI header names are lower-case.
 
     The headers of a request are parsed once and cached in its scope, because about ten of them are read per request.
@@ -21,7 +21,7 @@ def header_values(scope: MutableMapping[str, Any], name: bytes) -> list[str]:
         known = scope["tocsin.headers"] = {}
         for key, value in scope["headers"]:
             known.setdefault(key, []).append(value.decode("latin-1"))
-    return known.get(name, [])
+    return known.get(name, ())
 
 
 def require_target(scope: MutableMapping[str, Any], profile: str = "") -> None:
@@ -34,9 +34,10 @@ def require_target(scope: MutableMapping[str, Any], profile: str = "") -> None:
 
 def prefers_async(scope: MutableMapping[str, Any]) -> bool:
     """Whether the caller prefers a response before the work is done; RFC 7240, section 4.1."""
-    values = header_values(scope, b"prefer")
+    if not (values := header_values(scope, b"prefer")):
+        return False
     preferences = (part for value in values for part in value.split(","))
-    return bool(values) and any(part.partition(";")[0].strip().lower() == "respond-async" for part in preferences)
+    return any(part.partition(";")[0].strip().lower() == "respond-async" for part in preferences)
 
 
 def idempotency_key(values: Sequence[str]) -> str:

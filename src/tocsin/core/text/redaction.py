@@ -90,8 +90,10 @@ class Redactor:
         """Return `text` with every secret replaced by `[secret]`; never raises."""
         if self._further:
             self._ask_further()
-        if self._unencoded:
-            self._encode(max(map(len, _WORDS.findall(text)), default=0))
+        if (unencoded := self._unencoded) and len(text) >= (shortest := unencoded[0][0]):
+            longest = max(map(len, _WORDS.findall(text)), default=0)
+            if longest >= shortest:
+                self._encode(longest)
         found = [form for form in self._candidates(text) if form in text]
         spans = [span for form in found for span in self._forms[form](text, form)]
         if "\\" in text:

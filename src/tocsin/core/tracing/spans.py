@@ -149,7 +149,7 @@ def with_traceparent(environment: Mapping[str, str]) -> Mapping[str, str]:
 
 def stored_traceparent(record: Mapping[str, Any]) -> str:
     """Return the context in a stored record, `""` if there is none."""
-    return valid_traceparent(str(record.get(TRACEPARENT) or ""))
+    return valid_traceparent(str(found)) if (found := record.get(TRACEPARENT)) else ""
 
 
 def valid_traceparent(text: str) -> str:

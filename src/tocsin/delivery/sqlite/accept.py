@@ -3,11 +3,21 @@
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
 from tocsin.core.text.strings import storable
-from tocsin.delivery.model import IDEMPOTENCY_S, Delivery, DeliveryStatus, MessageOperation, NewDelivery, pack_extra
+from tocsin.delivery.model import (
+    IDEMPOTENCY_S,
+    Delivery,
+    DeliveryStatus,
+    MessageOperation,
+    NewDelivery,
+    Policy,
+    pack_extra,
+)
 from tocsin.delivery.sqlite import lanes
 from tocsin.delivery.sqlite.lanes import Now, to_delivery
 
@@ -20,6 +30,17 @@ _INSERT = f"INSERT OR IGNORE INTO deliveries ({', '.join(_RECORD)}) VALUES "  # 
 _ROW = f"({', '.join('?' * len(_RECORD))})"
 _INSERT_AT = _INSERT.replace("(", "(seq, due_mono, ", 1) + _ROW.replace("(", "(?, ?, ", 1)
 
+# The columns of a plain text, in the order of `_plain_row`. SQLite copies each bound value, and has the others as the
+# defaults of their columns: half of the values are half of the time.
+_PLAIN = (
+    *("id", "channel", "target", "message", "source", "status", "policy", "created_at"),
+    *("attempts", "parts_sent", "parts_total", "provider_id", "finished_at", "duration_ms"),
+)
+_INSERT_PLAIN = f"INSERT OR IGNORE INTO deliveries ({', '.join(_PLAIN)}) VALUES "  # noqa: S608  # names of our own
+_PLAIN_ROW = f"({', '.join('?' * len(_PLAIN))})"
+_others_of = attrgetter(*(name for name in _RECORD if name not in _PLAIN))
+_NO_OTHERS = _others_of(Delivery("", "", "", "", "", DeliveryStatus.SENT, Policy.AT_MOST_ONCE, created_at=0.0))
+
 
 def enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Delivery:
     """Accept one delivery; return the existing one for a known idempotency key."""
@@ -28,6 +49,8 @@ def enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Deliv
         return to_delivery(known)
     if delivery.key:
         delivery = _take_place(connection, delivery, now)
+    elif _is_plain(delivery):
+        connection.execute(_statement(1, plain=True), _plain_row(delivery))
     else:
         connection.execute(_INSERT + _ROW, _values(delivery))
     if delivery.not_before is not None and delivery.not_before > now.wall:
@@ -75,22 +98,58 @@ def _take_place(connection: sqlite3.Connection, delivery: Delivery, now: Now) ->
 
 def record_all(connection: sqlite3.Connection, deliveries: Sequence[Delivery], now: Now) -> list[Exception | None]:
     """Insert finished deliveries; return the error of each, so that one does not affect the others."""
-    rows = [_row_for(connection, delivery, now) for delivery in deliveries]
     outcomes: list[Exception | None] = []
-    for at in range(0, len(rows), RECORD_CHUNK):
-        outcomes += _insert(connection, rows[at : at + RECORD_CHUNK])
+    for at in range(0, len(deliveries), RECORD_CHUNK):
+        chunk = deliveries[at : at + RECORD_CHUNK]
+        if plain := all(each.finished_at is not None and _is_plain(each) for each in chunk):
+            rows = list(map(_plain_row, chunk))
+        else:
+            rows = [_row_for(connection, delivery, now) for delivery in chunk]
+        outcomes += _insert(connection, rows, plain=plain)
     return outcomes
 
 
-def _insert(connection: sqlite3.Connection, rows: Sequence[Sequence[object]]) -> list[Exception | None]:
+def _insert(connection: sqlite3.Connection, rows: Sequence[Sequence[object]], *, plain: bool) -> list[Exception | None]:
     """Insert rows with one statement, during which other threads can run."""
     try:
-        connection.execute(_INSERT + ", ".join([_ROW] * len(rows)), [value for row in rows for value in row])
+        connection.execute(_statement(len(rows), plain=plain), list(chain.from_iterable(rows)))
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError) as error:
         if len(rows) == 1:
             return [error]
-        return [outcome for row in rows for outcome in _insert(connection, [row])]
+        return [outcome for row in rows for outcome in _insert(connection, [row], plain=plain)]
     return [None] * len(rows)
+
+
+@cache
+def _statement(rows: int, *, plain: bool) -> str:
+    """Return the statement that inserts so many rows."""
+    head, row = (_INSERT_PLAIN, _PLAIN_ROW) if plain else (_INSERT, _ROW)
+    return head + ", ".join([row] * rows)
+
+
+def _is_plain(delivery: Delivery) -> bool:
+    """Whether the delivery has only values for `_PLAIN`."""
+    return bool(_others_of(delivery) == _NO_OTHERS)
+
+
+def _plain_row(delivery: Delivery) -> Sequence[object]:
+    """Return the values for `_PLAIN`; sqlite3 looks for an adapter of an enum, and not of a text."""
+    return (
+        delivery.id,
+        storable(delivery.channel),
+        storable(delivery.target),
+        storable(delivery.message),
+        storable(delivery.source),
+        str(delivery.status),
+        str(delivery.policy),
+        delivery.created_at,
+        delivery.attempts,
+        delivery.parts_sent,
+        delivery.parts_total,
+        storable(delivery.provider_id),
+        delivery.finished_at,
+        delivery.duration_ms,
+    )
 
 
 def _row_for(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> list[object]:

@@ -239,7 +239,7 @@ def end_try(connection: sqlite3.Connection, row: sqlite3.Row, outcome: AttemptOu
         " error_class = ?, duration_ms = ?, due_mono = ?, next_attempt_at = ?, finished_at = ?,"
         " failures = failures + ?, operation = ?, revision = ?, note = ?, ref = ?, extra = ? WHERE seq = ?",
         [
-            outcome.status,
+            str(outcome.status),  # sqlite3 looks for an adapter of an enum, and not of a text
             outcome.parts_sent,
             outcome.parts_total,
             storable(outcome.provider_id) or row["provider_id"],
@@ -250,7 +250,7 @@ def end_try(connection: sqlite3.Connection, row: sqlite3.Row, outcome: AttemptOu
             now.wall + outcome.wait_s if waits else None,
             None if open_ else now.wall,
             int(open_ and not outcome.throttled),
-            outcome.operation,
+            str(outcome.operation),
             outcome.revision,
             storable(outcome.note),
             outcome.ref,
@@ -337,10 +337,11 @@ def adopt(connection: sqlite3.Connection, now: Now) -> None:
 
 
 def to_delivery(row: sqlite3.Row) -> Delivery:
-    fields = {name: row[name] for name in Delivery.__slots__}
-    fields["status"] = DeliveryStatus(row["status"])
-    fields["policy"] = read_policy(row["policy"])
-    fields["extra"] = json.loads(row["extra"]) if row["extra"] else {}
-    fields["dismissed"] = bool(row["dismissed"])
-    fields["operation"] = MessageOperation(row["operation"])
+    found = dict(zip(row.keys(), row, strict=True))  # a row compares the names of all columns for each of its values
+    fields = {name: found[name] for name in Delivery.__slots__}
+    fields["status"] = DeliveryStatus(found["status"])
+    fields["policy"] = read_policy(found["policy"])
+    fields["extra"] = json.loads(found["extra"]) if found["extra"] else {}
+    fields["dismissed"] = bool(found["dismissed"])
+    fields["operation"] = MessageOperation(found["operation"])
     return Delivery(**fields)

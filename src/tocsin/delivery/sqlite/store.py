@@ -369,9 +369,10 @@ def _row(connection: sqlite3.Connection, id_: str) -> sqlite3.Row:
 
 
 def _held(connection: sqlite3.Connection, worker: str, id_: str) -> sqlite3.Row | None:
-    """Return a delivery in `sending` whose lane `worker` has leased."""
+    """Return what a change needs of a delivery in `sending` whose lane `worker` has leased."""
     row: sqlite3.Row | None = connection.execute(
-        "SELECT d.* FROM deliveries d JOIN lanes l ON l.channel = d.channel AND l.target = d.target"
+        "SELECT d.seq, d.channel, d.target, d.provider_id, d.ref FROM deliveries d"
+        " JOIN lanes l ON l.channel = d.channel AND l.target = d.target"
         " WHERE d.id = ? AND l.sending = d.seq AND l.worker = ?",
         [id_, worker],
     ).fetchone()

@@ -12,7 +12,7 @@ from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinErr
 from tocsin.core.ids import new_id
 from tocsin.core.tasks import to_the_end
 from tocsin.core.text.strings import number_of, truncate
-from tocsin.core.tracing.spans import span
+from tocsin.core.tracing.spans import current_tracer, span
 from tocsin.delivery.keyed import KeyedReceipt
 from tocsin.delivery.model import MessageOperation
 from tocsin.messaging.outbound.account_holds import AccountHolds
@@ -299,10 +299,11 @@ class Messenger:
         if task is not None:
             self._running.add(task)
         try:
+            transmit = self._transmit_traced if current_tracer() else self._transmit
             if len(sends) == 1:
-                await self._transmit(sends[0], caller)
+                await transmit(sends[0], caller)
             else:
-                await asyncio.gather(*[self._transmit(each, caller) for each in sends])
+                await asyncio.gather(*[transmit(each, caller) for each in sends])
         except BaseException:
             receipts = [each.receipt or self._cancelled_receipt(each) for each in sends]
             note(receipts)
@@ -314,14 +315,14 @@ class Messenger:
         note(receipts := [each.receipt for each in sends if each.receipt])
         return receipts
 
-    async def _transmit(self, sending: "_Sending", caller: Caller) -> None:
+    async def _transmit_traced(self, sending: "_Sending", caller: Caller) -> None:
         with span("send message", channel=sending.channel, delivery=sending.outgoing.key) as current:
-            await self._send_one(sending, caller)
+            await self._transmit(sending, caller)
             if receipt := sending.receipt:
                 current.set(channel=receipt.result.channel, outcome=outcome_of(receipt)[0])
                 current.fail(receipt.failure.kind if receipt.failure else "")
 
-    async def _send_one(self, sending: "_Sending", caller: Caller) -> None:
+    async def _transmit(self, sending: "_Sending", caller: Caller) -> None:
         """Send, record, and leave the receipt in `sending`, even when this is cancelled on the way."""
         try:
             adapter = self._registry.adapter(sending.channel)
@@ -335,7 +336,8 @@ class Messenger:
             refused = self._refusal_receipt(sending.channel, sending.outgoing.target, held)
             await self._record_send(sending, refused, caller)
             return
-        if sending.outgoing.content.get("thread"):
+        content = sending.outgoing.content
+        if content and content.get("thread"):
             try:
                 sending.outgoing = await self._outbox.with_thread(adapter.spec.kind, sending.outgoing)
             except TocsinError as error:
@@ -348,7 +350,7 @@ class Messenger:
             return await adapter.transmit(outgoing, on_cut_off=receipts.append)
 
         try:
-            if sending.outgoing.content.get("key") or sending.operation is not MessageOperation.SEND:
+            if (content and content.get("key")) or sending.operation is not MessageOperation.SEND:
                 sending.keyed = await self._outbox.transmit_now(adapter, sending.outgoing, sending.operation, transmit)
                 receipts.append(sending.keyed.receipt)
             else:
@@ -366,7 +368,8 @@ class Messenger:
     async def _record_send(self, sending: "_Sending", receipt: Receipt, caller: Caller) -> None:
         outgoing = sending.outgoing
         kept = await self._outbox.keep(outgoing, receipt, caller.source, outgoing.key, sending.keyed)
-        sending.receipt = with_id(receipt, outgoing.key) if kept else receipt
+        # The ID tells how to go on after a failure; nobody needs that of a message that was sent.
+        sending.receipt = with_id(receipt, outgoing.key) if kept and receipt.failure else receipt
 
     def _notify_observers(self, receipt: Receipt) -> Receipt:
         for observer in self._observers:

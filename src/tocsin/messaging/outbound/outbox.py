@@ -141,6 +141,8 @@ class Outbox:
         chosen = Policy(policy) if policy else usual
         text, mode, extra = normalise(outgoing.text), outgoing.parse_mode, _stored_extra(outgoing, adapter)
         content = extra.get(CONTENT, NO_CONTENT)
+        if not content:
+            return NewDelivery(adapter.spec.kind, checked, text, source, policy=chosen, parse_mode=mode, extra=extra)
         ttl = content.get("ttl", 0)
         return NewDelivery(
             adapter.spec.kind,
@@ -277,8 +279,8 @@ class Outbox:
         """
         try:
             finished = self._finished(outgoing, receipt, source, id)
-            if (thread := outgoing.content.get("thread", "")) or receipt.text_sent:
-                finished = replace(finished, thread=thread, ref=encode_ref(receipt))
+            if (thread := outgoing.content and outgoing.content.get("thread")) or receipt.text_sent:
+                finished = replace(finished, thread=thread or "", ref=encode_ref(receipt))
             if keyed:
                 key, revision = outgoing.content["key"], keyed.revision if receipt.result.ok else 0
                 finished = replace(

@@ -41,6 +41,7 @@ log = logging.getLogger(__name__)
 
 _OTHERS = {PROFILE.name: PROFILE_REQUEST}
 _PLAIN_NAMES = frozenset(field.name for field in MESSAGE_FIELDS)
+_NO_FILES: Sequence[Mapping[str, Any]] = ()
 _CONTENT_NAMES = frozenset(field.name for field in CONTENT.fields)
 
 
@@ -57,18 +58,21 @@ class SendHandler:
 
     async def send(self, scope: Scope, receive: Receive) -> ASGIApp:
         """Send one message; return its send result, or its location in the queue."""
-        raw, files, kind = b"", list[Mapping[str, Any]](), ""
+        kind, files = "", _NO_FILES
         if is_form(scope):
             raw, files = await read_form(scope, receive, self._files())
             kind = "application/json"
         else:
             raw = await read_body(scope, receive)
-        body = _with_content(parse_fields(scope, raw, QUEUE_REQUEST, _OTHERS, kind))
-        if files or body.get("content", NO_CONTENT).get("attach"):
-            body = await self._with_files(body, files)
+        body = parse_fields(scope, raw, QUEUE_REQUEST, _OTHERS, kind)
+        plain = not files and body.keys() == _PLAIN_NAMES
+        if not plain:
+            body = _with_content(body)
+            if files or body.get("content", NO_CONTENT).get("attach"):
+                body = await self._with_files(body, files)
         require_target(scope, body.get("profile", ""))
         queued = prefers_async(scope)
-        if not queued:
+        if not queued and not plain:
             for term in TERMS:
                 if term.name in body:
                     refuse_field(term.name, "only-queued", "Requires the header `Prefer: respond-async`")
@@ -234,7 +238,7 @@ class SendHandler:
             [delivery] = await self._outbox.enqueue([new.with_terms(*terms)], read_caller(scope))
         except TocsinError as error:
             raise HttpProblemError("not-ready", f"The message cannot be queued: {error.sentence()}.") from None
-        if not delivery.is_same_message(new):
+        if key and not delivery.is_same_message(new):
             raise KeyReusedError(
                 "the idempotency key is already in the queue"
             )  # from an earlier request whose response was lost
@@ -243,8 +247,6 @@ class SendHandler:
 
 def _with_content(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fields with those of the content as one, in their stored form, and the format as a parse mode."""
-    if body.keys() == _PLAIN_NAMES:
-        return body
     found = {name: value for name, value in body.items() if name not in _CONTENT_NAMES}
     given = found.pop("format", "") or found.pop("parse_mode", "")
     found.pop("parse_mode", None)
