@@ -41,7 +41,7 @@ many-hosts: dev-env ## Run many hosts over one Redis, kill parts at random and p
 bot-proof: dev-env ## Kill, cut off and throttle the bot, at full size; prints a table
 	@$(BIN)/python -m tools.bot_proof
 
-message-proof: dev-env ## Edit messages by key while their workers are killed, at full size; prints a table
+message-proof: dev-env ## Edit, press and attach at full size while processes are killed, for more than an hour; prints a table
 	@$(BIN)/python -m tools.message_proof
 
 heartbeat-proof: dev-env ## Ping 10,000 heartbeats, let them fall silent, kill what watches them; prints figures

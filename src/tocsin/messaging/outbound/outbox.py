@@ -140,8 +140,7 @@ class Outbox:
             raise ConfigError(f"unknown policy {policy[:50]!r}", hint=f"choose from: {', '.join(Policy)}")
         chosen = Policy(policy) if policy else usual
         text, mode, extra = normalise(outgoing.text), outgoing.parse_mode, _stored_extra(outgoing, adapter)
-        content = extra.get(CONTENT, NO_CONTENT)
-        if not content:
+        if not (content := extra.get(CONTENT, NO_CONTENT)):
             return NewDelivery(adapter.spec.kind, checked, text, source, policy=chosen, parse_mode=mode, extra=extra)
         ttl = content.get("ttl", 0)
         return NewDelivery(
