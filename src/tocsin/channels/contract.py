@@ -267,42 +267,12 @@ class OutboundAdapter(ABC):
         self.check_extra(outgoing.extra)
         text = as_text(outgoing.text)
         if outgoing.content or outgoing.keyed:
-            parts, content, files, keeps = self._prepare_content(outgoing, text)
+            parts, content, files, keeps = self.dresser.prepare(outgoing, text, self._read_file)
         else:
             parts, content, files, keeps = self.parts_of(text, mode), None, (), False
         if len(parts) > self._max_parts:
             raise TooManyPartsError(len(parts), self._max_parts)
         return target, parts, content, files, keeps
-
-    def _prepare_content(
-        self, outgoing: Outgoing, text: str
-    ) -> "tuple[Sequence[Shown], Content | None, tuple[AttachedFile, ...], bool]":
-        content = self.dresser.read(outgoing.content) if outgoing.content else None
-        files = self.dresser.files(content, self._read_file) if content and content.attach else ()
-        if content and content.is_plain:
-            content = None
-        if content:
-            content = self.dresser.with_tokens(content, outgoing)
-        given, render = files, partial(self._render, outgoing, content, files)
-        parts, files = self.dresser.fit_keyed(text, files, render) if outgoing.keyed else (render(text), files)
-        # The file of a text that is cut takes the place of that of the last edit.
-        keeps = files == given and outgoing.leaves_files
-        return parts, content, () if keeps else files, keeps
-
-    def _render(
-        self, outgoing: Outgoing, content: "Content | None", files: "tuple[AttachedFile, ...]", text: str
-    ) -> "Sequence[Shown]":
-        """Return a text in parts; none for a message that has only files."""
-        if content:
-            names = ", ".join(each.name for each in files)
-            parts = self.dresser.parts(text if text.strip() else content.title or names, outgoing.parse_mode, content)
-        elif files and not text.strip():
-            return ()
-        else:
-            parts = self.parts_of(text, outgoing.parse_mode)
-        if outgoing.keyed:
-            self.dresser.check_keyed([part for part, _ in parts])
-        return parts
 
     async def _send_parts(self, outgoing: Outgoing, progress: Progress) -> None:
         keyed = outgoing.keyed

@@ -6,6 +6,7 @@ Loaded for messages with content only: an adapter names its class as `module:Cla
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, final
 
 from tocsin.channels.action_tokens import LINK_PATH, make_token
@@ -122,6 +123,41 @@ class Dressing:
             return (literal if parse_mode == PLAIN else render)(clean, dialect)
         pieces = split(clean, limit, measure) if splits else [within_limit(clean, limit, measure)]
         return [(piece, ()) for piece in pieces]
+
+    @final
+    def prepare(
+        self, outgoing: Outgoing, text: str, read: ReadFile | None
+    ) -> tuple[Sequence[Shown], Content | None, tuple[AttachedFile, ...], bool]:
+        """Return the parts of a message with content or a key, content, files, and whether an edit keeps its files.
+
+        Raises like `OutboundAdapter.check`.
+        """
+        content = self.read(outgoing.content) if outgoing.content else None
+        files = self.files(content, read) if content and content.attach else ()
+        if content and content.is_plain:
+            content = None
+        if content:
+            content = self.with_tokens(content, outgoing)
+        given, render_text = files, partial(self._render, outgoing, content, files)
+        parts, files = self.fit_keyed(text, files, render_text) if outgoing.keyed else (render_text(text), files)
+        # The file of a text that is cut takes the place of that of the last edit.
+        keeps = files == given and outgoing.leaves_files
+        return parts, content, () if keeps else files, keeps
+
+    def _render(
+        self, outgoing: Outgoing, content: Content | None, files: tuple[AttachedFile, ...], text: str
+    ) -> Sequence[Shown]:
+        """Return a text in parts; none for a message that has only files."""
+        if content:
+            names = ", ".join(each.name for each in files)
+            parts = self.parts(text if text.strip() else content.title or names, outgoing.parse_mode, content)
+        elif files and not text.strip():
+            return ()
+        else:
+            parts = self.adapter.parts_of(text, outgoing.parse_mode)
+        if outgoing.keyed:
+            self.check_keyed([part for part, _ in parts])
+        return parts
 
     @final
     def ability(self, field: str) -> Ability:
