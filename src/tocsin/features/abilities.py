@@ -194,6 +194,10 @@ class Files(Protocol):
         """
         ...
 
+    async def has_room(self, size: int, /) -> bool:
+        """Whether files of this many bytes together fit in; raises StoreUnavailableError."""
+        ...
+
 
 class RunStarter(Protocol):
     """Starts runs of every kind that a feature provides; raises AbilityMissingError for a kind that none provides."""

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.core.expressions.expression import Expression, ExpressionError
+from tocsin.core.expressions.expression import Expression, ExpressionError, ExpressionScope
 from tocsin.core.expressions.parser import Vocabulary, parse_expression
 
 
 @dataclass
-class Scope:
+class Scope(ExpressionScope):
     """Values by name, and one file that exists."""
 
     values: dict[str, Any] = field(default_factory=dict)

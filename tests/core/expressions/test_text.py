@@ -12,7 +12,7 @@ WORDS = Vocabulary({"first": range(1, 9), "shout": 1}, names=("payload",))
 ALERTS = {"alerts": [{"name": "disk", "on": True}, {"name": "cpu", "on": False}], "status": "firing", "n": 2.0}
 
 
-def call(function: str, arguments: list[Any]) -> Any:
+def call(function: str, arguments: list[Any], scope: TextScope) -> Any:
     return next((each for each in arguments if each), None) if function == "first" else str(arguments[0]).upper()
 
 

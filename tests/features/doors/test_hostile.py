@@ -1,6 +1,7 @@
 """What hostile rules and hostile senders cost, and where their addresses lead."""
 
 import asyncio
+import contextlib
 import itertools
 import tracemalloc
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from tests.features.doors.conftest import FrontBench
 
 from tocsin.core.expressions.expression import ExpressionError
-from tocsin.core.expressions.text import MAX_OUTPUT, Budget, TextScope, render_text
+from tocsin.core.expressions.text import MAX_CPU_S, MAX_OUTPUT, Budget, TextScope, render_text
 from tocsin.features.doors.model import Door, DoorDefinition, DoorMessage, DoorRequest
 from tocsin.features.doors.rules.file import parse_rules
 from tocsin.features.doors.rules.functions import call
@@ -54,16 +55,19 @@ INNER = [
     "x" * 4_000,
     "${severity(payload.big)}",
 ]
+PATTERNS = ["(((x.?){10}){10}){8}y", "(.{1,900}z)", "[a-z]{500}.*[a-z]{500}y", "((a?){30}){30}a{900}"]  # 3 s each
+INNER += [f"${{if matches(payload.big, '{each}')}}a${{end}}" for each in PATTERNS]
+INNER += [f"${{extract(payload.big, '{each}')}}" for each in PATTERNS[:2]]
 TEMPLATES = [loop.replace("INNER", inner) for loop, inner in itertools.product(LOOPS, INNER)]
 
 
-def rendered(template: str) -> str:
+def rendered(template: str, cpu_s: float = MAX_CPU_S) -> str:
     """Render a text of a rule as a door does; empty if it is stopped."""
     [placed] = parse_rules(f"- text: {template!r}\n")
     assert placed.rule.text is not None
     roots = {"payload": PAYLOAD, "header": {}, "query": {}, "door": "alerts"}
     try:
-        return render_text(placed.rule.text, TextScope(roots, call, Budget()))
+        return render_text(placed.rule.text, TextScope(roots, call, Budget(cpu_s=cpu_s)))
     except ExpressionError:
         return ""
 
@@ -71,6 +75,42 @@ def rendered(template: str) -> str:
 def test_forty_of_a_thousand_hostile_templates_end_within_steps_and_length():
     assert len(TEMPLATES) >= 1_000
     assert all(len(rendered(each)) <= MAX_OUTPUT for each in TEMPLATES[:1_000:25])
+
+
+@pytest.mark.parametrize("inner", INNER)
+def test_hostile_templates_are_stopped_by_steps_without_a_clock(inner: str):
+    for loop in (LOOPS[0], LOOPS[9], LOOPS[45]):
+        assert len(rendered(loop.replace("INNER", inner), cpu_s=float("inf"))) <= MAX_OUTPUT
+
+
+HUGE = {
+    "number": 10**4_000,
+    "numbers": [10**4_000] * 2_000,
+    "lists": [list(range(500))] * 2_000,
+    "keys": {"k" * 8_000 + str(n): n for n in range(400)},
+    "spaces": " " * 200_000 + "x",
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "${if payload.number in ['a', 'b']}a${end}",
+        "${if 'a' in payload.numbers}a${end}",
+        "${if payload.number > 1}a${end}",
+        "${if payload.spaces in payload.numbers}a${end}",
+        "${if payload.lists.0 in payload.lists}a${end}",
+        "${count(where(payload.lists, 'a', 'b'))}${count(where(payload.lists, 'a.b.c.d.e', payload.spaces))}",
+        "${join(payload.lists, '')}${payload.keys}",
+        "${for n in payload.numbers}${n}${end}",
+    ],
+)
+def test_no_single_operation_of_a_text_is_long(text: str):
+    [placed] = parse_rules(f"- text: {text!r}\n")
+    assert placed.rule.text is not None
+    budget = Budget(cpu_s=float("inf"))
+    with contextlib.suppress(ExpressionError):  # some took minutes: the limit of a test is the check
+        assert len(render_text(placed.rule.text, TextScope({"payload": HUGE}, call, budget))) <= MAX_OUTPUT
 
 
 @pytest.mark.parametrize("inner", INNER)

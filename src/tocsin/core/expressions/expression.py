@@ -20,6 +20,9 @@ from tocsin.core.expressions.patterns import compile_pattern
 MATCHES = "matches"
 MAX_COMPARED = 1_000  # values of a list or object that is compared or spelled
 _EXACT = 2**53  # beyond it, a float is not every whole number
+_MAX_BITS = 1_024  # of a number that is spelled: it takes quadratic time
+_COMPARED_AT_ONCE = 1_024  # characters
+_NUMBER = r"-?[0-9]{1,300}(\.[0-9]+)?"
 
 
 class ExpressionError(TocsinError):
@@ -42,6 +45,14 @@ class ExpressionScope(Protocol):
     def call(self, function: str, arguments: list[Any]) -> Any:
         """Return the result of a function of the vocabulary."""
         ...
+
+    def spend(self, steps: int) -> None:
+        """Count work before it is done; a scope with a limit raises ExpressionError."""
+        return
+
+    def search(self, pattern: str, text: str) -> Any:
+        """Return the match of a pattern; raises ExpressionError for an invalid one."""
+        return compiled(pattern).search(text)
 
 
 class Literal(NamedTuple):
@@ -128,26 +139,29 @@ class Expression:
 def spell(value: Any) -> str:
     """Return a value as text: nothing for null, JSON for lists and objects; raises ExpressionError for large ones."""
     if isinstance(value, list | dict):
-        _check_size(value)
+        check_size(value)
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return str(int(value))
     return _spelled(value)
 
 
-def _check_size(value: Any) -> None:
-    """Raise ExpressionError for a list or object with many values: what is done with it must not take long."""
+def check_size(value: Any) -> int:
+    """Return how many values a list or object has; raise ExpressionError for many: its use must not take long."""
     waiting, seen = [value], 0
     while waiting:
         each = waiting.pop()
         inner = each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
         seen += 1 + len(inner) + (len(each) // 100 if isinstance(each, str) else 0)
+        if isinstance(each, dict) and seen <= MAX_COMPARED:
+            seen += sum(map(len, each)) // 100
         if seen > MAX_COMPARED:
             raise ExpressionError(f"a list or object of more than {MAX_COMPARED:,} values cannot be used as a whole")
         waiting += inner
+    return seen
 
 
-def _compiled(pattern: str) -> Any:
+def compiled(pattern: str) -> Any:
     """Compile a pattern; raise ExpressionError."""
     try:
         return compile_pattern(pattern)
@@ -169,6 +183,7 @@ def _walk(node: Node) -> Iterator[Node]:
 
 
 def _value(node: Node, scope: ExpressionScope) -> Any:
+    scope.spend(1)
     match node:
         case Literal(value):
             return value
@@ -183,7 +198,7 @@ def _value(node: Node, scope: ExpressionScope) -> Any:
         case Junction(_, values):
             return any(_truth(_value(value, scope)) for value in values)
         case Comparison(left, sign, right):
-            return _compare(_value(left, scope), sign, _value(right, scope))
+            return _compare(_value(left, scope), sign, _value(right, scope), scope)
         case Call(function, arguments):
             return _call(function, [_value(argument, scope) for argument in arguments], scope)
 
@@ -191,26 +206,41 @@ def _value(node: Node, scope: ExpressionScope) -> Any:
 def _call(function: str, arguments: list[Any], scope: ExpressionScope) -> Any:
     if function != MATCHES:
         return scope.call(function, arguments)
-    return _compiled(str(arguments[1])).search(_spelled(arguments[0])) is not None
+    return scope.search(str(arguments[1]), _spelled(arguments[0])) is not None
 
 
-def _compare(left: Any, sign: str, right: Any) -> bool:
+def _compare(left: Any, sign: str, right: Any, scope: ExpressionScope) -> bool:
+    scope.spend(_length(left))
     if sign in {"in", "not in"}:
         if isinstance(right, str):
+            scope.spend(_length(right))
             inside = _spelled(left) in right
         elif isinstance(right, list):
+            scope.spend(len(right) * (1 + _length(left) + _count(left)))
             inside = any(_equal(left, each) for each in right)
         else:
             raise ExpressionError("expected a list or text after 'in'")
         return inside is (sign == "in")
     if sign in {"==", "!="}:
+        scope.spend(_count(left) if isinstance(right, list | dict) else 0)
         return _equal(left, right) is (sign == "==")
     numbers = _number(left), _number(right)
     if numbers[0] is not None and numbers[1] is not None:
         return _ordered(numbers[0], sign, numbers[1])
     if isinstance(left, str) and isinstance(right, str):
         return _ordered(left, sign, right)
-    raise ExpressionError(f"{_spelled(left)!r} and {_spelled(right)!r} cannot be compared with {sign}")
+    shown = [repr(_spelled(each)[:200]) for each in (left, right)]
+    raise ExpressionError(f"{shown[0]} and {shown[1]} cannot be compared with {sign}")
+
+
+def _length(value: Any) -> int:
+    """Return the steps of reading a text once."""
+    return len(value) // _COMPARED_AT_ONCE if isinstance(value, str) else 0
+
+
+def _count(value: Any) -> int:
+    """Return the steps of comparing a list or object; raises ExpressionError for a large one."""
+    return check_size(value) if isinstance(value, list | dict) else 0
 
 
 def _ordered(left: Any, sign: str, right: Any) -> bool:
@@ -220,21 +250,23 @@ def _ordered(left: Any, sign: str, right: Any) -> bool:
 def _equal(left: Any, right: Any) -> bool:
     """Whether two values are equal; outputs of steps are text, so a number equals its spelling."""
     if isinstance(left, int | float) != isinstance(right, int | float):
+        if not isinstance(left, str) and not isinstance(right, str):
+            return False
         numbers = _number(left), _number(right)
         if None not in numbers:
             return numbers[0] == numbers[1]
         return _spelled(left) == _spelled(right)
-    if isinstance(left, list | dict) and isinstance(right, list | dict):
-        _check_size(left)
     return bool(left == right)
 
 
 def _number(value: Any) -> float | None:
     if isinstance(value, bool):
         return None
-    if isinstance(value, int | float):
-        return float(value)
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,300}(\.[0-9]+)?", value.strip(), re.ASCII):
+    if isinstance(value, int):
+        return float(value) if value.bit_length() < _MAX_BITS else None
+    if isinstance(value, float):
+        return value
+    if isinstance(value, str) and len(value) < 400 and re.fullmatch(_NUMBER, value.strip(), re.ASCII):
         return float(value)
     return None
 
@@ -243,7 +275,9 @@ def _spelled(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | dict):
-        _check_size(value)
+        check_size(value)
+    if isinstance(value, int) and value.bit_length() >= _MAX_BITS:
+        raise ExpressionError("a number of more than 300 digits cannot be used as text")
     return "" if value is None else str(value)
 
 
@@ -252,7 +286,7 @@ def _truth(value: Any) -> bool:
     return bool(value) and value != "false"
 
 
-class _Nowhere:
+class _Nowhere(ExpressionScope):
     """The scope of constants, which reference nothing."""
 
     def value_of(self, path: str) -> Any:

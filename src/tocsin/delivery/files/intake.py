@@ -34,6 +34,11 @@ class FileIntake:
         """Read a stored file."""
         return self.store().blocks(hash_)
 
+    async def has_room(self, size: int, /) -> bool:
+        """Whether files of this many bytes together fit in."""
+        used = await self.store().usage()
+        return used.size + size <= used.quota
+
     async def take(
         self, content: Mapping[str, Any], *, paths: bool = False, dry_run: bool = False
     ) -> Mapping[str, Any]:

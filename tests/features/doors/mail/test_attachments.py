@@ -1,8 +1,10 @@
 """Attachments of mails, sent with each message of the mail."""
 
+import smtplib
 from email.message import EmailMessage
 from pathlib import Path
 
+import pytest
 from tests.features.doors.conftest import names_of
 from tests.features.doors.mail.conftest import MailBench, open_mail
 
@@ -40,3 +42,15 @@ async def test_attachments_beyond_the_limit_are_named_in_the_note(tmp_path: Path
 
         assert names_of(sent) == ["a.pdf"]
         assert "big.pdf" in (await mail.front.last("nas")).note
+
+
+async def test_a_mail_whose_attachments_do_not_fit_in_is_tried_again_later(tmp_path: Path):
+    async with open_mail(tmp_path, {"FILES_QUOTA_MB": "1"}) as mail:
+        token = await mail.add()
+        with pytest.raises(smtplib.SMTPDataError) as refused:
+            await mail.send(f"oncall+{token}@x", mail=scan(("big.pdf", bytes(MIB + 1))))
+        assert refused.value.smtp_code == 452
+
+        await mail.send(f"oncall+{token}@x", mail=b"Subject: long\r\n\r\n" + b"text\r\n" * MIB)
+        await mail.send(f"oncall+{token}@x", mail=scan(("small.pdf", b"%PDF")))
+        assert [names_of(each) for each in await mail.front.work()] == [[], ["small.pdf"]]

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 import trustme
+from tests.features.doors.clients.conftest import unavailable, unpacked_programs
 from tests.features.doors.mail.conftest import MailBench, open_mail
 from tests.features.doors.mail.test_sessions import certified
 
-NULLMAILER = "/usr/lib/nullmailer/smtp"
 BODY = b"Subject: from a client\n\nhello\n"
 
 
 async def run(*words: str, content: bytes = BODY, home: Path) -> None:
-    """Run a client in an environment of its own; skip where it is not installed."""
+    """Run a client in an environment of its own; `tools/bootstrap.py dev` installs it."""
     program = shutil.which(words[0], path="/usr/bin:/bin")
     if program is None:
-        pytest.skip(f"{words[0]} is not installed")
+        unavailable(f"{words[0]} is not installed")
     child = await asyncio.create_subprocess_exec(
         program, *words[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env={"PATH": "/usr/bin:/bin", "HOME": str(home), "HELOHOST": "localhost"}, cwd=home,
@@ -81,10 +81,8 @@ async def test_s_nail(mail: MailBench, tmp_path: Path):
 
 
 async def test_the_program_that_sends_for_nullmailer(mail: MailBench, tmp_path: Path):
-    token = await mail.add()
-    if not Path(NULLMAILER).exists():
-        pytest.skip("nullmailer is not installed")
+    token, program = await mail.add(), unpacked_programs() / "usr" / "lib" / "nullmailer" / "smtp"
     queued = settings_file(tmp_path, f"a@x.example\noncall@x.example\n\n{BODY.decode()}")
     options = f"host=127.0.0.1\nport={mail.port}\nuser=nas\npass={token}\n".encode()
-    await run("sh", "-c", f'exec {NULLMAILER} 3< "$0"', str(queued), content=options, home=tmp_path)
+    await run("sh", "-c", f'exec {program} 3< "$0"', str(queued), content=options, home=tmp_path)
     assert await the_only_text(mail) == "hello"

@@ -1,5 +1,6 @@
 """Mail to doors: the door and the target of each recipient, and a mail stored before it is accepted."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from email.parser import BytesHeaderParser
@@ -10,6 +11,7 @@ from tocsin.core.config.variables import RATE_LIMIT_PER_IP
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.time.ratelimit import RateLimiter
 from tocsin.features.doors.mail.addresses import MailAddress, MailTarget, parse_address, written_targets
+from tocsin.features.doors.mail.reading import read_mail
 from tocsin.features.doors.model import Door, DoorRequest
 from tocsin.features.doors.protocols.mail import MailProtocol
 from tocsin.features.doors.protocols.protocol import RefusalReason
@@ -89,6 +91,11 @@ class MailReceiver:
 
     async def store(self, client: MailClient, sender: str, raw: bytes, recipients: Sequence[MailRecipient]) -> None:
         """Store a mail once per door; raises MailRefusedError and StoreUnavailableError, and then stored nothing."""
+        files = self._doors.context.abilities.files
+        if not await files.has_room(len(raw)):  # only then is it worth reading the mail before it is stored
+            attached = (await asyncio.to_thread(read_mail, raw)).files
+            if attached and not await files.has_room(sum(len(each.content) for each in attached)):
+                raise MailRefusedError("452 4.3.1 There is no room for the attachments: try again later")
         doors = {each.door.id: each.door for each in recipients}
         tokens = list({each.token for each in recipients if each.token})
         now, requests = self._doors.now(), []

@@ -3,12 +3,12 @@
 import json
 import re
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
-from tocsin.core.expressions.expression import ExpressionError, spell
+from tocsin.core.expressions.expression import check_size, spell
 from tocsin.core.expressions.parser import Vocabulary
-from tocsin.core.expressions.patterns import compile_pattern
-from tocsin.core.expressions.text import MAX_OUTPUT
+from tocsin.core.expressions.text import MAX_OUTPUT, TextScope
 from tocsin.core.text.strings import truncate
 from tocsin.core.time.timestamps import duration_words
 from tocsin.features.doors.severity import severity_of
@@ -40,12 +40,9 @@ def _words(value: Any) -> str:
     return re.sub(r"[\W_]+", " ", parted).strip().capitalize()
 
 
-def _extract(value: Any, pattern: Any) -> str:
+def _extract(value: Any, pattern: Any, scope: TextScope) -> str:
     """Return the first group of the first match, or the whole match; empty if there is none."""
-    try:
-        found = compile_pattern(spell(pattern)).search(spell(value))
-    except ValueError as error:
-        raise ExpressionError(str(error)) from None
+    found = scope.search(spell(pattern), spell(value))
     return "" if found is None else (found[1] if found.re.groups else found[0]) or ""
 
 
@@ -54,26 +51,33 @@ def _take(value: Any, most: Any) -> list[Any]:
 
 
 def _where(value: Any, path: Any, wanted: Any) -> list[Any]:
-    """Return the values of a list that have a value at a path."""
+    """Return the values of a list that have a text, number, true, false or null at a path."""
     if not isinstance(value, list):
         return []
-    steps = spell(path).split(".")
-    return [each for each in value if spell(_within(each, steps)) == spell(wanted)]
+    steps, text = spell(path).split("."), spell(wanted)
+    found = ((each, _within(each, steps)) for each in value)
+    return [each for each, inner in found if not isinstance(inner, list | dict) and spell(inner) == text]
 
 
 def _items(value: Any) -> list[Any]:
     """Return the members of an object, each with `key` and `value`."""
-    members = list(value.items())[:_MAX_ITEMS] if isinstance(value, dict) else []
+    members = islice(value.items(), _MAX_ITEMS) if isinstance(value, dict) else ()
     return [{"key": key, "value": each} for key, each in members]
 
 
 def _values(value: Any) -> list[Any]:
-    return list(value.values())[:_MAX_ITEMS] if isinstance(value, dict) else value if isinstance(value, list) else []
+    return (
+        list(islice(value.values(), _MAX_ITEMS))
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list)
+        else []
+    )
 
 
 def _join(value: Any, separator: Any) -> str:
-    between, found = spell(separator), ""
-    for each in _values(value)[:_MAX_ITEMS]:
+    between, found, values = spell(separator), "", _values(value)[:_MAX_ITEMS]
+    for each in values:
         if each not in (None, ""):
             found += (between if found else "") + spell(each)
         if len(found) > MAX_OUTPUT:  # the text is refused
@@ -88,7 +92,9 @@ def _get(value: Any, key: Any) -> Any:
 
 def _within(value: Any, steps: list[str]) -> Any:
     for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None
+        if not isinstance(value, dict):
+            return None
+        value = value.get(step)
     return value
 
 
@@ -97,8 +103,6 @@ def _count(value: Any) -> int:
 
 
 def _json(value: Any) -> str:
-    if isinstance(value, list | dict):
-        spell(value)  # refuses a large one
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
@@ -172,6 +176,39 @@ FUNCTIONS: Mapping[str, tuple[Callable[..., Any], int | range]] = {
 VOCABULARY = Vocabulary({name: arguments for name, (_, arguments) in FUNCTIONS.items()}, NAMES)
 
 
-def call(function: str, arguments: list[Any]) -> Any:
-    """Return the result of a function."""
+# Characters per step of the slowest text of each function; for the others, it is `_USUAL`.
+_USUAL, _CHARACTERS = 32, {"words": 8}
+# These look at no more of a value than they return.
+_CHEAP = frozenset({"first", "choose", "left", "take", "get", "count", "values"})
+
+
+def call(function: str, arguments: list[Any], scope: TextScope) -> Any:
+    """Return the result of a function, once it is paid."""
+    scope.spend(_price(function, arguments))
+    if function == "extract":
+        return _extract(arguments[0], arguments[1], scope)
     return FUNCTIONS[function][0](*arguments)
+
+
+def _price(function: str, arguments: list[Any]) -> int:
+    """Return the steps of a call, by the sizes of its arguments; raises ExpressionError if they are too large."""
+    match function, arguments:
+        case "join", [list() | dict() as value, _]:
+            inner = [each for each in _values(value)[:_MAX_ITEMS] if isinstance(each, list | dict)]
+            return 2 + min(len(value), _MAX_ITEMS) + check_size(inner)
+        case (("take" | "items" | "values"), [list() | dict() as value, *_]):
+            return 2 + min(len(value), _MAX_ITEMS)
+        case "where", [list() as value, path, wanted]:
+            return 2 + len(value) * (1 + spell(path).count(".") + len(spell(wanted)) // 1_024)
+        case "cut", [str() as text, most] if len(text) > _whole(most):
+            return 2 + max(0, _whole(most)) // 2  # looks for where characters end
+        case _ if function in _CHEAP:
+            return 3
+    return 3 + sum(_size(each) // _CHARACTERS.get(function, _USUAL) for each in arguments)
+
+
+def _size(value: Any) -> int:
+    """Return the characters of a text, or as many for the values of a list or object."""
+    if isinstance(value, str):
+        return len(value)
+    return _USUAL * check_size(value) if isinstance(value, list | dict) else 0

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.expressions.expression import ExpressionScope
 from tocsin.core.expressions.template import Placeholder, Template
 from tocsin.core.text.shell import format_value
 from tocsin.features.workflows.language.model import WorkflowStep
@@ -36,7 +37,7 @@ class RunValues:
 
 
 @dataclass(frozen=True, slots=True)
-class StepScope:
+class StepScope(ExpressionScope):
     """What the texts and the condition of one step are evaluated in."""
 
     values: RunValues
