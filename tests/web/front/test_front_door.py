@@ -21,6 +21,8 @@ from tocsin.web.front.app import FrontDependencies, build_front_door
 from tocsin.web.http.metrics import Metrics
 from tocsin.web.http.serving import Service, serve
 
+MIB = 1024 * 1024
+
 
 async def echo(request: FrontRequest) -> FrontResponse:
     said = await request.excerpt(3, 3)
@@ -52,6 +54,32 @@ async def test_a_handler_gets_the_parts_of_the_path_the_query_and_the_ends_of_th
     client, _ = door([FrontRoute("/in/{token}", echo)], tmp_path)
     answer = await client.request("POST", "/in/abc?a=1&a=2&b=", body=[b"1234", b"567", b"89"])
     assert answer.body == repr(("POST", {"token": "abc"}, {"a": "2", "b": ""}, "127.0.0.1", b"123", b"789", 9)).encode()
+
+
+async def measure(request: FrontRequest) -> FrontResponse:
+    size = 0
+    async for chunk in request.chunks():
+        size += len(chunk)
+    return FrontResponse(200, str(size).encode())
+
+
+async def keep(request: FrontRequest) -> FrontResponse:
+    body = await request.body(12 * MIB)
+    return FrontResponse(413) if body is None else FrontResponse(200, str(len(body)).encode())
+
+
+async def test_a_body_of_more_than_8_mib_arrives_whole_or_is_refused(tmp_path: Path):
+    client, _ = door([FrontRoute("/in/{token}", measure), FrontRoute("/p/{token}", keep)], tmp_path)
+    sizes = {"/in/a": 30 * MIB, "/p/a": 12 * MIB, "/p/b": 12 * MIB + 1, "/p/c": 25 * MIB}
+
+    answers = [await client.request("POST", path, body=in_pieces(size)) for path, size in sizes.items()]
+
+    assert [(each.status, each.body) for each in answers[:2]] == [(200, b"%d" % (30 * MIB)), (200, b"%d" % (12 * MIB))]
+    assert [each.status for each in answers[2:]] == [413, 413]
+
+
+def in_pieces(size: int) -> list[bytes]:
+    return [bytes(MIB)] * (size // MIB) + [bytes(size % MIB)]
 
 
 async def test_a_route_without_a_prefix_never_takes_a_reserved_word(tmp_path: Path):
