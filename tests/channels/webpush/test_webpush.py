@@ -464,7 +464,7 @@ def test_a_contact_that_a_service_refuses_is_refused_before(value: str):
 def test_further_services_are_hosts_or_origins():
     assert HOSTS.parse("Push.example.org, http://10.0.0.5:8080") == ("https://push.example.org", "http://10.0.0.5:8080")
     for wrong in ("https://push.example.org/x", "*.example.org", "ftp://x.example", "a b/c"):
-        with pytest.raises(ValueError, match="host names or origins"):
+        with pytest.raises(ValueError, match="host names, or origins"):
             HOSTS.parse(wrong)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tocsin.core.storage.documents.document import ChannelDocument
 
 _MAKE_KEYS = "tocsin.channels.webpush.encryption:make_keys"  # importing it takes 50 ms
-MOST = 500
+MAX_DEVICES = 500
 MAX_ENDPOINT = 1_000
 
 
@@ -65,7 +65,7 @@ class PushKeys:
 
 
 @dataclass(frozen=True, slots=True)
-class _Book:
+class _Record:
     keys: PushKeys | None = None
     devices: Mapping[str, Device] = field(default_factory=dict)
 
@@ -82,16 +82,16 @@ class Devices:
 
     async def open(self, name: str) -> tuple[Device, PushKeys]:
         """Return a device and the keys; raise UnknownDeviceError."""
-        book = _read(await self._document.read())
-        return _find(book, name), await self._keys_of(book)
+        record = _read(await self._document.read())
+        return _find(record, name), await self._keys_of(record)
 
     async def keys(self) -> PushKeys:
         """Return the keys, which the first call makes."""
         return await self._keys_of(_read(await self._document.read()))
 
-    async def _keys_of(self, book: _Book) -> PushKeys:
-        if book.keys:
-            return book.keys
+    async def _keys_of(self, record: _Record) -> PushKeys:
+        if record.keys:
+            return record.keys
         made: PushKeys = load_class(_MAKE_KEYS)()  # of two processes, the first one's are kept
         kept = (await self._change(lambda found: found if found.keys else replace(found, keys=made))).keys
         assert kept  # noqa: S101  # they are there now
@@ -104,31 +104,31 @@ class Devices:
         """
         same = {device.subscription.endpoint, replaces} - {""}
 
-        def edit(book: _Book) -> _Book:
-            former = [each for each in book.devices.values() if each.subscription.endpoint in same]
+        def edit(record: _Record) -> _Record:
+            former = [each for each in record.devices.values() if each.subscription.endpoint in same]
             if not (name := device.name or (former[0].name if former else "")):
                 raise UnknownDeviceError("the device to replace is not known", hint="add this device under a name")
-            others = {each.name: each for each in book.devices.values() if each not in former}
+            others = {each.name: each for each in record.devices.values() if each not in former}
             if name in others:
                 raise DeviceConflictError(f"there is a device {name} already", hint="choose another name, or remove it")
-            if len(others) >= MOST:
-                raise DeviceConflictError(f"there are {MOST} devices", hint="remove those that are not used")
-            return replace(book, devices={**others, name: replace(device, name=name)})
+            if len(others) >= MAX_DEVICES:
+                raise DeviceConflictError(f"there are {MAX_DEVICES} devices", hint="remove those that are not used")
+            return replace(record, devices={**others, name: replace(device, name=name)})
 
-        book = await self._change(edit)
+        record = await self._change(edit)
         return next(
-            each for each in book.devices.values() if each.subscription.endpoint == device.subscription.endpoint
+            each for each in record.devices.values() if each.subscription.endpoint == device.subscription.endpoint
         )
 
     async def rename(self, name: str, new: str) -> Device:
         """Give a device another name and return it. Raises UnknownDeviceError, DeviceConflictError."""
 
-        def edit(book: _Book) -> _Book:
-            found = _find(book, name)
-            if new != name and new in book.devices:
+        def edit(record: _Record) -> _Record:
+            found = _find(record, name)
+            if new != name and new in record.devices:
                 raise DeviceConflictError(f"there is a device {new} already", hint="choose another name, or remove it")
-            others = {each.name: each for each in book.devices.values() if each is not found}
-            return replace(book, devices={**others, new: replace(found, name=new)})
+            others = {each.name: each for each in record.devices.values() if each is not found}
+            return replace(record, devices={**others, new: replace(found, name=new)})
 
         return (await self._change(edit)).devices[new]
 
@@ -136,16 +136,16 @@ class Devices:
         """Remove a device and return it; with `endpoint`, only if it still has that one. Raises UnknownDeviceError."""
         removed: list[Device] = []
 
-        def edit(book: _Book) -> _Book:
-            removed[:] = [_find(book, name)]
+        def edit(record: _Record) -> _Record:
+            removed[:] = [_find(record, name)]
             if endpoint and removed[0].subscription.endpoint != endpoint:
-                return book
-            return replace(book, devices={each.name: each for each in book.devices.values() if each.name != name})
+                return record
+            return replace(record, devices={each.name: each for each in record.devices.values() if each.name != name})
 
         await self._change(edit)
         return removed[0]
 
-    async def _change(self, edit: Callable[[_Book], _Book]) -> _Book:
+    async def _change(self, edit: Callable[[_Record], _Record]) -> _Record:
         def work(text: str) -> str:
             before = _read(text)
             after = edit(before)
@@ -154,28 +154,28 @@ class Devices:
         return _read(await self._document.change(work))
 
 
-def _find(book: _Book, name: str) -> Device:
-    if name not in book.devices:
-        names = ", ".join(sorted(book.devices)[:20])
+def _find(record: _Record, name: str) -> Device:
+    if name not in record.devices:
+        names = ", ".join(sorted(record.devices)[:20])
         known = f"devices: {names}" if names else "open the dashboard on the device and choose `Notify this device`"
         raise UnknownDeviceError(
-            f"{shorten(name)!r} is not a device of Web Push", hint=known + suggestion(name, book.devices)
+            f"{shorten(name)!r} is not a device of Web Push", hint=known + suggestion(name, record.devices)
         )
-    return book.devices[name]
+    return record.devices[name]
 
 
-def _read(text: str) -> _Book:
+def _read(text: str) -> _Record:
     if not text:
-        return _Book()
+        return _Record()
     found = json.loads(text)
     devices = [Device(**{**each, "subscription": Subscription(*each["subscription"])}) for each in found["devices"]]
     keys = PushKeys(**found["keys"]) if found["keys"] else None
-    return _Book(keys, {device.name: device for device in devices})
+    return _Record(keys, {device.name: device for device in devices})
 
 
-def _write(book: _Book) -> str:
-    devices = [{**asdict(each), "subscription": list(each.subscription)} for each in book.devices.values()]
-    return json.dumps({"keys": asdict(book.keys) if book.keys else None, "devices": devices})
+def _write(record: _Record) -> str:
+    devices = [{**asdict(each), "subscription": list(each.subscription)} for each in record.devices.values()]
+    return json.dumps({"keys": asdict(record.keys) if record.keys else None, "devices": devices})
 
 
 def check_subscription(subscription: Subscription, own_hosts: Sequence[str]) -> Subscription:

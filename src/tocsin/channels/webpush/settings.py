@@ -35,8 +35,8 @@ def contact(value: str) -> str:
 def push_hosts(value: str) -> tuple[str, ...]:
     """Parse the origins of further push services: `host`, `https://host:port`, or `http://host:port`."""
     origins = [each if "://" in each else f"https://{each}" for each in value.lower().replace(",", " ").split()]
-    if wrong := [each for each in origins if not re.fullmatch(rf"https?://{_HOST}(?::[0-9]{{1,5}})?", each)]:
-        raise ValueError(f"host names or origins, separated by commas; {wrong[0][:100]!r} is neither")
+    if not all(re.fullmatch(rf"https?://{_HOST}(?::[0-9]{{1,5}})?", each) for each in origins):
+        raise ValueError("host names, or origins such as https://push.example.org, separated by commas")
     return tuple(dict.fromkeys(origins))
 
 

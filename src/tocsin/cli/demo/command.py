@@ -322,7 +322,7 @@ def _show(out: Console, cluster: "StandinCluster", received: "RecordedRequest") 
     word = _WORDS.get(received.kind)
     if word is None:
         return
-    text = f"{received.subject}: {received.text}" if received.subject else received.text
+    text = f"{received.subject}: {received.text}" if received.subject else received.text or "a file"
     short = text if len(text) <= 100 else text[:99] + "…"
     name = cluster.product(received.channel)
     # A note is the demo's own text; all other text could contain line breaks or move the cursor.

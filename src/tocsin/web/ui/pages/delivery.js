@@ -61,7 +61,7 @@ function One({ data: { delivery, revisions, presses }, change, reload }) {
       ${delivery.content.title && html`<p class="delivery__title" dir="auto">${delivery.content.title}</p>`}
       <pre class="delivery__pre" dir="auto" tabindex="0" aria-label=${DELIVERIES.message}>${delivery.message}</pre></section>`}
     ${files.length > 0 && html`<${Files} delivery=${delivery} files=${files} />`}
-    <${CallButtons} delivery=${delivery} reload=${reload} />
+    <${CallButtons} delivery=${delivery} latest=${revisions[0]} reload=${reload} />
     <dl class="facts panel facts--panel">
       ${fact(DELIVERIES.operation, DELIVERIES.operations[delivery.operation] ?? delivery.operation)}
       ${delivery.key && fact(DELIVERIES.key, html`<a href=${`#/deliveries?key=${encodeURIComponent(delivery.key)}`}><code>${delivery.key}</code></a>`)}
@@ -101,10 +101,14 @@ function KeyActions({ delivery, latest, reload }) {
     ${can.withdraw && html`<${ActionButton} run=${withdraw}>${DELIVERIES.withdraw}<//>`}</span>`;
 }
 
-/** The buttons of a message whose product cannot report who presses. @param {{delivery: Delivery, reload: () => Promise<void>}} props */
-function CallButtons({ delivery, reload }) {
-  const actions = /** @type {{action: string, label: string, confirm?: string}[]} */ (delivery.content.actions ?? []);
-  if (!canChange(delivery.channel).press || !actions.some((each) => each.action === "call")) return null;
+/**
+ * The buttons of a message whose product cannot report who presses; a later message with its key may have removed some.
+ * @param {{delivery: Delivery, latest?: Delivery, reload: () => Promise<void>}} props
+ */
+function CallButtons({ delivery, latest = delivery, reload }) {
+  const offered = new Set(actionsOf(latest).map((each) => each.name));
+  const actions = actionsOf(delivery).map((each) => each.action === "call" && offered.has(each.name) && each);
+  if (!canChange(delivery.channel).press || !actions.some(Boolean)) return null;
   /** @param {{label: string, confirm?: string}} action @param {number} button */
   const press = async ({ label, confirm: question }, button) => {
     const work = async () => {
@@ -116,7 +120,12 @@ function CallButtons({ delivery, reload }) {
     else await work();
     await reload();
   };
-  return html`<p class="row">${actions.map((each, button) => each.action === "call" && html`<${ActionButton} key=${button} run=${() => press(each, button)}>${each.label}<//>`)}</p>`;
+  return html`<p class="row">${actions.map((each, button) => each && html`<${ActionButton} key=${button} run=${() => press(each, button)}>${each.label}<//>`)}</p>`;
+}
+
+/** @param {Delivery} delivery */
+function actionsOf({ content }) {
+  return /** @type {{action: string, name?: string, label: string, confirm?: string}[]} */ (content.actions ?? []);
 }
 
 /** @param {{presses: Press[]}} props */
@@ -136,7 +145,8 @@ function Revisions({ revisions, shown }) {
 
 /** The fields of a message that are used, but its title and key, which are shown elsewhere. @param {Delivery} delivery */
 function fields({ content }) {
-  return Object.entries(content).filter(([name, value]) => !SHOWN_ELSEWHERE.includes(name) && !(name === "attach" && value.length)).map(([name, value]) => fact(DELIVERIES.fieldNames[name] ?? name, name === "attach" ? DELIVERIES.noFiles : valueOf(value)));
+  const used = Object.entries(/** @type {Record<string, any>} */ (content));
+  return used.filter(([name, value]) => !SHOWN_ELSEWHERE.includes(name) && !(name === "attach" && value.length)).map(([name, value]) => fact(DELIVERIES.fieldNames[name] ?? name, name === "attach" ? DELIVERIES.noFiles : valueOf(value)));
 }
 
 /** @param {{delivery: Delivery, files: AttachedFile[]}} props */
