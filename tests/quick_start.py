@@ -152,7 +152,7 @@ def _import_ahead() -> None:
 
 
 class _Forks:
-    """The forks whose ends somebody waits for: one that has ended keeps its number until that was told."""
+    """The forks with a waiting client: an ended one keeps its process ID until its exit code was read."""
 
     def __init__(self) -> None:
         self.lives: dict[socket.socket, int] = {}
@@ -182,11 +182,11 @@ class _Forks:
             if life not in self._told and (end := os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)):
                 self._told.add(life)
                 code = end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
-                with contextlib.suppress(BrokenPipeError):  # nobody waits for it
+                with contextlib.suppress(BrokenPipeError):  # its client has gone
                     life.sendall(b"%*d" % (NUMBER, code))
 
     def forget(self, life: socket.socket) -> None:
-        """Free the number of one whose end was read; kill one that nobody waits for any more."""
+        """Reap a fork whose exit code was read; kill one whose client has gone."""
         pid = self.lives.pop(life)
         if life not in self._told:
             os.kill(pid, signal.SIGKILL)

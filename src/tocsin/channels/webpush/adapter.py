@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Sent
-from tocsin.channels.model import degraded, native
+from tocsin.channels.model import Ability, Support, degraded, native
 from tocsin.channels.webpush.settings import CONTACT, HOSTS, check_name
 from tocsin.core.plugins import load_class
 
@@ -45,6 +45,7 @@ class WebpushAdapter(OutboundAdapter):
             "click": native("opened by a tap"),
             "actions": degraded("two are buttons where browsers show some; a tap opens the page with all of them"),
             "call": native("a button; on iOS and in Firefox, on the page that a tap opens"),
+            "attach": Ability(Support.REFUSED, "a notification has no files; put a link to the file into `click`"),
             "silent": native(),
             "key": native("replaces the notification on the device"),
             "withdraw": native("closes the notification; on Apple's devices, it says that it was withdrawn"),
