@@ -204,8 +204,10 @@ async def test_a_file_that_changes_while_it_is_read_is_refused(bench: Bench):
 async def test_a_channel_without_files_refuses_them_before_anything_is_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    async with open_bench(tmp_path, monkeypatch, NTFY_URL="http://127.0.0.1:9") as bench:
-        result = await bench.tocsin.send("ntfy", "ops", "hello", attach=[bench.write("a.log")])
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "targets.yaml").write_text("teams:\n  ops:\n    url: https://127.0.0.1:9/workflows/a\n")
+    async with open_bench(tmp_path, monkeypatch) as bench:
+        result = await bench.tocsin.send("teams", "ops", "hello", attach=[bench.write("a.log")])
         assert mentions(result.error, "cannot send a message with attach")
 
 

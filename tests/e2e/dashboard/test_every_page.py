@@ -24,7 +24,7 @@ INJECTED = r"""() => {
     for (const one of document.querySelectorAll("*")) {
         for (const { name, value } of one.attributes) {
             const leads = /^(xlink:)?(href|src|action|formaction)$/i.test(name);
-            const ours = /^(#|\/static\/|\/api\/|\/docs\/|https?:)/.test(value);
+            const ours = /^(#|\/static\/|\/api\/|\/docs\/|https?:|manifest\.webmanifest$|icon-192\.png$)/.test(value);
             if (/^on/i.test(name) || (leads && !ours)) found.push(`${one.localName} ${name}=${value}`);
         }
         const file = one.id === "manifest" || one.src?.startsWith?.(`${location.origin}/static/`);

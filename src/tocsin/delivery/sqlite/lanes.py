@@ -237,7 +237,7 @@ def end_try(connection: sqlite3.Connection, row: sqlite3.Row, outcome: AttemptOu
     connection.execute(
         "UPDATE deliveries SET status = ?, parts_sent = ?, parts_total = ?, provider_id = ?, error = ?,"
         " error_class = ?, duration_ms = ?, due_mono = ?, next_attempt_at = ?, finished_at = ?,"
-        " failures = failures + ?, operation = ?, revision = ?, note = ?, ref = ?, extra = ? WHERE seq = ?",
+        " failures = failures + ?, operation = ?, revision = ?, note = ?, ref = ? WHERE seq = ?",
         [
             str(outcome.status),  # sqlite3 looks for an adapter of an enum, and not of a text
             outcome.parts_sent,
@@ -254,10 +254,13 @@ def end_try(connection: sqlite3.Connection, row: sqlite3.Row, outcome: AttemptOu
             outcome.revision,
             storable(outcome.note),
             outcome.ref,
-            pack_extra(to_delivery(row).keeping(outcome.kept_files).extra) if outcome.kept_files else row["extra"],
             row["seq"],
         ],
     )
+    if outcome.kept_files:
+        whole = connection.execute("SELECT * FROM deliveries WHERE seq = ?", [row["seq"]]).fetchone()
+        extra = pack_extra(to_delivery(whole).keeping(outcome.kept_files).extra)
+        connection.execute("UPDATE deliveries SET extra = ? WHERE seq = ?", [extra, row["seq"]])
     if outcome.throttled:
         block(connection, target_key(channel, target), outcome.wait_s, outcome.error, now)
     if outcome.throttles_account:
