@@ -2,7 +2,7 @@
 
 A start of Python with all of the program takes more than a second of a processor, and the tests start services a
 hundred times. The forks run the installed script with arguments, environment, directory and streams of their own; they
-get signals, are killed and end as others do. Start a real one where a test is about imports, memory or terminals.
+get signals, are killed and end as others do. Start a real one where a test is about imports or memory.
 """
 
 import atexit
@@ -54,7 +54,7 @@ class QuickProcess(subprocess.Popen[bytes]):
 
     def _execute_child(self, *arguments: Any) -> None:  # what `Popen` does instead of fork and exec
         given = inspect.signature(super()._execute_child).bind(*arguments).arguments
-        refused = ("preexec_fn", "pass_fds", "shell", "start_new_session", "gid", "uid")
+        refused = ("preexec_fn", "pass_fds", "shell", "gid", "uid")
         assert not any(given[name] not in {None, -1, False, ()} for name in refused), "a fork has none of these"
         pipes = [given[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")]
         streams = [
@@ -65,6 +65,7 @@ class QuickProcess(subprocess.Popen[bytes]):
             "env": dict(os.environ if given["env"] is None else given["env"]),
             "cwd": os.fsdecode(given["cwd"] or Path.cwd()),
             "umask": given["umask"],
+            "session": bool(given["start_new_session"]),
         }
         self._life = socket.socket(socket.AF_UNIX)
         self._life.connect(_server())
@@ -237,6 +238,8 @@ def _become(order: Mapping[str, Any], path: Sequence[str]) -> None:
     os.chdir(order["cwd"])
     if order["umask"] >= 0:
         os.umask(order["umask"])
+    if order["session"]:
+        os.setsid()
     time.tzset()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdout.reconfigure(line_buffering=os.isatty(1))

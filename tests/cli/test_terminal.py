@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import pytest
 from tests.cli.conftest import Cli
+from tests.quick_start import starter
 from tests.waiting import PATIENCE_S
 
 from tocsin.terminal.output import Console
@@ -59,7 +60,7 @@ def on_terminal(cli: Cli, *arguments: str, **env: str) -> Iterator[Session]:
     screen, terminal = pty.openpty()
     variables = {**cli.env, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40", **env}
     try:
-        child = subprocess.Popen(
+        child = starter(variables)(
             [cli.tocsin, *arguments],
             stdin=terminal,
             stdout=terminal,

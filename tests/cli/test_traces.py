@@ -103,28 +103,28 @@ def test_an_attempt_that_fails_has_the_kind_of_its_error(traced: Cli, town: Stan
 
 @pytest.mark.parametrize("invalid", ["", f"00-{TRACE}-{'0' * 16}-01", f"ff-{TRACE}-{CALLER}-01", "00-x", TRACE])
 def test_an_invalid_traceparent_begins_a_new_trace(traced: Cli, collector: Collector, invalid: str):
-    done = traced.process("send", "teamchat", "#ops", "hi", env={"TRACEPARENT": invalid})
+    done = traced.forked("send", "teamchat", "#ops", "hi", env={"TRACEPARENT": invalid})
     assert done.code == 0, done.err
     assert collector.wait_for("send message").trace_id != TRACE
 
 
 def test_a_command_continues_the_trace_of_its_environment(traced: Cli, collector: Collector):
-    assert traced.process("send", "teamchat", "#ops", "hi", env={"TRACEPARENT": TRACEPARENT}).code == 0
+    assert traced.forked("send", "teamchat", "#ops", "hi", env={"TRACEPARENT": TRACEPARENT}).code == 0
     message = collector.wait_for("send message", channel="teamchat")
     assert (message.trace_id, message.parent) == (TRACE, CALLER)
 
 
 def test_a_collector_that_fails_or_is_away_fails_no_message(traced: Cli, collector: Collector):
     collector.status = 500
-    assert traced.process("send", "teamchat", "#ops", "hi").code == 0
+    assert traced.forked("send", "teamchat", "#ops", "hi").code == 0
     away = f"http://127.0.0.1:{free_port()}"
-    assert traced.process("send", "teamchat", "#ops", "hi", env={"OTEL_EXPORTER_OTLP_ENDPOINT": away}).code == 0
+    assert traced.forked("send", "teamchat", "#ops", "hi", env={"OTEL_EXPORTER_OTLP_ENDPOINT": away}).code == 0
     assert collector.spans == []
 
 
 def test_without_an_endpoint_neither_a_send_nor_the_gateway_imports_opentelemetry(traced: Cli):
     traced.env |= {"OTEL_EXPORTER_OTLP_ENDPOINT": "", "PYTHONPROFILEIMPORTTIME": "1"}
-    sent = traced.process("send", "teamchat", "#ops", "hi")
+    sent = traced.forked("send", "teamchat", "#ops", "hi")
     assert sent.code == 0, sent.err
     log = traced.home / "imports"
     with log.open("wb") as errors, subprocess.Popen([traced.tocsin, "gateway"], stderr=errors, env=traced.env) as child:
@@ -150,7 +150,7 @@ def answers(cli: Cli) -> bool:
 def test_nothing_is_recorded_without_an_endpoint_or_with_the_sdk_disabled(
     traced: Cli, collector: Collector, off: dict[str, str]
 ):
-    assert traced.process("send", "teamchat", "#ops", "hi", env=off).code == 0
+    assert traced.forked("send", "teamchat", "#ops", "hi", env=off).code == 0
     assert collector.spans == []
 
 
@@ -171,7 +171,7 @@ def test_a_run_of_a_workflow_continues_the_trace_and_its_commands_are_given_it(t
     text = "name: w\nsteps:\n  - {name: say, command: 'echo tp=$TRACEPARENT'}\n  - {name: end, command: 'exit 3'}\n"
     (folder / "w.yaml").write_text(text)
     (folder / "w.yaml").chmod(0o600)
-    done = traced.process("workflows", "run", "w", env={"TRACEPARENT": TRACEPARENT})
+    done = traced.forked("workflows", "run", "w", env={"TRACEPARENT": TRACEPARENT})
     assert done.code == 1, done.err
     run = collector.wait_for("run", kind="workflow")
     [said], [ended] = collector.named("step", step="say"), collector.named("step", step="end")
@@ -215,7 +215,7 @@ def test_an_http_step_passes_the_trace_on_unless_it_has_a_header_of_its_own(
         (folder / "w.yaml").write_text(f"name: w\nsteps:\n  - {step}\n")
         (folder / "w.yaml").chmod(0o600)
         env = {"TRACEPARENT": TRACEPARENT, "HTTP_ALLOW_PRIVATE": "true"}
-        done = traced.process("workflows", "run", "w", env=env)
+        done = traced.forked("workflows", "run", "w", env=env)
         server.shutdown()
     assert done.code == 0, done.err
     call, [step] = collector.wait_for("call URL"), collector.named("step", step="call")
@@ -228,7 +228,7 @@ def test_a_question_to_a_model_is_a_span_without_its_text(traced: Cli, collector
     folder.mkdir(mode=0o700, parents=True)
     (folder / "w.yaml").write_text("name: w\nsteps:\n  - {name: ask, type: prompt, command: a-question-of-mine}\n")
     (folder / "w.yaml").chmod(0o600)
-    done = traced.process("workflows", "run", "w", env={"TRACEPARENT": TRACEPARENT})
+    done = traced.forked("workflows", "run", "w", env={"TRACEPARENT": TRACEPARENT})
     assert done.code == 0, done.err
     asked, [step] = collector.wait_for("ask model", provider="openai"), collector.named("step", step="ask")
     assert (asked.trace_id, asked.parent, asked.attributes["tocsin.model"]) == (TRACE, step.span_id, MODEL)
@@ -249,7 +249,7 @@ def test_the_sampler_decides_which_traces_are_recorded(
     traced: Cli, collector: Collector, sampler: str, caller: str, recorded: bool
 ):
     env = {"OTEL_TRACES_SAMPLER": sampler, "TRACEPARENT": caller}
-    assert traced.process("send", "teamchat", "#ops", "hi", env=env).code == 0
+    assert traced.forked("send", "teamchat", "#ops", "hi", env=env).code == 0
     assert bool(collector.named("send message")) is recorded  # a process exports before it ends
 
 
@@ -257,7 +257,7 @@ def test_a_confined_skill_is_given_no_variable_besides_those_of_the_sandbox(trac
     skill = traced.data_dir / "skills" / "env"
     skill.mkdir(parents=True)
     (skill / "skill.yaml").write_text("name: env\ndescription: Show the environment.\ncommand: env\n")
-    done = traced.process("skills", "run", "--mode", "sandboxed", "env", env={"TRACEPARENT": TRACEPARENT})
+    done = traced.forked("skills", "run", "--mode", "sandboxed", "env", env={"TRACEPARENT": TRACEPARENT})
     assert done.code == 0, done.err
     assert collector.wait_for("run", kind="skill").trace_id == TRACE
     assert "TRACEPARENT" not in done.out + done.err
@@ -268,13 +268,13 @@ def test_without_the_packages_a_send_and_doctor_say_how_to_install_them(traced: 
     # What an installation without the extra shows: the API, on which other packages depend, and no SDK.
     (site / "sitecustomize.py").write_text("import sys\nsys.modules['opentelemetry.sdk'] = None\n")
     without = {"PYTHONPATH": str(site)}
-    sent = traced.process("send", "teamchat", "#ops", "hi", env=without)
+    sent = traced.forked("send", "teamchat", "#ops", "hi", env=without)
     assert sent.code == 0
     assert 'pip install "tocsin[otel]"' in sent.err
-    found = traced.process("doctor", "--offline", "--json", env=without)
+    found = traced.forked("doctor", "--offline", "--json", env=without)
     [finding] = [each for each in found.json()["findings"] if each["subject"] == "traces"]
     assert (finding["state"], finding["fix"]) == ("warning", 'pip install "tocsin[otel]"')
     [finding] = [
-        e for e in traced.process("doctor", "--offline", "--json").json()["findings"] if e["subject"] == "traces"
+        e for e in traced.forked("doctor", "--offline", "--json").json()["findings"] if e["subject"] == "traces"
     ]
     assert finding["state"] == "ok"
