@@ -41,6 +41,7 @@ VERSIONS = sorted(folder.name for folder in KEPT_BY.iterdir())
 # What this version writes and the one before does not know: by family of keys, with what the one before does about it.
 NEWER: Mapping[str, str] = {
     "{tocsin:bot}:old-ids": "it reads all moves; its own are added when a process of this version starts",
+    "{tocsin:inbox}:e:…": "it ignores the scopes of who is signed in, and has no channel on which a session presses",
 }
 # What this version no longer writes, and what a process of the version before does without it.
 GONE = {

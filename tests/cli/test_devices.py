@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 
 from tests.cli.conftest import Cli
 from tests.facts import mentions
@@ -14,7 +15,7 @@ def keep(cli: Cli, *names: str) -> None:
     """Keep devices as the dashboard would, in the table."""
     devices = [{"name": name, "subscription": CANARY, "user": "anna", "created_at": 1.7e9} for name in names]
     text = json.dumps({"keys": {"private": "canary-private", "public": "public"}, "devices": devices})
-    with sqlite3.connect(cli.data_dir / "tocsin.db") as connection:
+    with closing(sqlite3.connect(cli.data_dir / "tocsin.db")) as connection, connection:
         connection.execute("INSERT INTO documents VALUES ('webpush', ?)", [text])
 
 

@@ -6,6 +6,7 @@ Nothing is installed: a directory with the package and its `dist-info` is all th
 import shutil
 import sqlite3
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def test_its_setting_is_known_shown_and_written_into_a_new_env_file(plugged: Cli
 def test_its_command_opens_its_table(plugged: Cli):
     done = plugged.process("heartbeat", "--json")
     assert (done.code, done.json(), done.err) == (1, {"age_s": None}, "")
-    with sqlite3.connect(plugged.data_dir / "tocsin.db") as database:
+    with closing(sqlite3.connect(plugged.data_dir / "tocsin.db")) as database, database:
         versions = dict(database.execute("SELECT component, version FROM migrations"))
     database.close()
     assert versions["heartbeat"] == 1
@@ -102,7 +103,7 @@ def test_its_service_runs_beside_the_others_and_stops_with_them(plugged: Cli):
 
 def test_a_gap_is_an_audit_entry_and_a_notification(plugged: Cli):
     plugged("heartbeat")
-    with sqlite3.connect(plugged.data_dir / "tocsin.db") as database:
+    with closing(sqlite3.connect(plugged.data_dir / "tocsin.db")) as database, database:
         database.execute("INSERT INTO heartbeat VALUES (1, 0)")
     database.close()
 

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 
 from tests.cli.conftest import Cli
 
@@ -10,7 +11,7 @@ def keep(cli: Cli, *titles: str) -> None:
     """Keep notices as a feature would, in the table."""
     assert cli("notifications", "list").code == 0  # makes the tables
     assert cli("notifications", "read-all").code == 0
-    with sqlite3.connect(cli.data_dir / "tocsin.db") as connection:
+    with closing(sqlite3.connect(cli.data_dir / "tocsin.db")) as connection, connection:
         for number, title in enumerate(titles):
             connection.execute(
                 "INSERT INTO notifications (id, title, body, level, category, source, link, dedupe_key, created_at,"

@@ -5,6 +5,7 @@ import json
 import signal
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def the_run(cli: Cli) -> dict[str, Any]:
     """Return the newest run, or nothing."""
     if not (cli.data_dir / "tocsin.db").exists():
         return {}
-    with sqlite3.connect(cli.data_dir / "tocsin.db") as database:
+    with closing(sqlite3.connect(cli.data_dir / "tocsin.db")) as database, database:
         database.row_factory = sqlite3.Row
         try:
             row = database.execute("SELECT * FROM runs ORDER BY id DESC LIMIT 1").fetchone()

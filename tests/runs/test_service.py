@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -181,7 +182,7 @@ async def test_a_run_is_recorded_as_running_before_its_work_begins(house: House,
     seen: list[str] = []
 
     async def work(recorder: RunHandle) -> RunResult:
-        with sqlite3.connect(house.folder / "tocsin.db") as other:
+        with closing(sqlite3.connect(house.folder / "tocsin.db")) as other, other:
             seen.extend(other.execute("SELECT status FROM runs WHERE id = ?", [recorder.run_id]).fetchone())
         return RunResult(RunStatus.SUCCEEDED)
 
