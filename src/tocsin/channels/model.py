@@ -171,7 +171,7 @@ class Receipt:
     attempts: int = 0
     duration_ms: int = 0
     failure: RemoteError | None = None
-    delivery: str = ""  # the ID of the record of a direct send that failed, if there is one
+    delivery: str = ""  # the ID of the record of a direct send that failed, or is more than a text
     provider_id: str = ""  # of the first part; the result's note also says how many parts there are
     ref: Mapping[str, str] = field(default_factory=dict)  # to change the message later, or to reply to it
     text_sent: bool = False  # the whole text was sent, and a file was not

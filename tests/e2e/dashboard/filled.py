@@ -19,6 +19,7 @@ from tests.waiting import PATIENCE_S, until
 from tests.web.ui.xss_strings import PLAIN, STRINGS
 
 from tocsin.assembly.program import App
+from tocsin.channels.webpush.standin import Browser
 from tocsin.features.chat.answer_store import AnswerEnd, AnswerStore
 from tocsin.features.chat.model import MessageStatus
 from tocsin.features.chat.store import ChatStore, MessageDraft
@@ -142,6 +143,7 @@ def write_files(folder: Path) -> dict[str, str]:
     write("cron.d/filed.yaml", json.dumps({"schedule": "@yearly", "command": texts.much(900), texts.one(): 1}))
     _make_repository(folder / "repos" / "site", texts)
     return {
+        "WEBPUSH_CONTACT": "mailto:ops@example.org",
         "SSH_CONFIG": str(folder / "ssh_config"),
         "JOB_REPOSITORIES": str(folder / "repos"),
         "TEAMCHAT_BOT_TOKEN": "xoxb-test-000000-aaaaaaaaaaaaaaaaaaaaaaaa",
@@ -252,7 +254,11 @@ def _keep(site: Site) -> Iterator[str]:
     call("POST", "doors", {"name": "alerts", "profile": "oncall"})
     site.served.do(lambda app: call_door(app, "alerts", {"title": texts.one(), "text": texts.much(900)}))
     yield from ("doors", "doors/new", "doors/alerts", "doors/alerts/edit", "doors/alerts/rule")
-    yield from ("memory", "memory/key-0", "skills", "skills/hello", "skills/broken")
+    for number in range(3):
+        keys = Browser(f"{number}").keys
+        address = f"https://fcm.googleapis.com/fcm/send/{number}"
+        call("POST", "devices", {"name": f"phone-{number}", "endpoint": address, **keys})
+    yield from ("devices", "memory", "memory/key-0", "skills", "skills/hello", "skills/broken")
     yield from ("skills/reader", "audit", "vault", "watchers", "watchers/inbox", "browser", "settings")
 
 

@@ -122,7 +122,7 @@ def _insert(connection: sqlite3.Connection, rows: Sequence[Sequence[object]], *,
 
 @cache
 def _statement(rows: int, *, plain: bool) -> str:
-    """Return the statement that inserts so many rows."""
+    """Return the statement that inserts this number of rows."""
     head, row = (_INSERT_PLAIN, _PLAIN_ROW) if plain else (_INSERT, _ROW)
     return head + ", ".join([row] * rows)
 

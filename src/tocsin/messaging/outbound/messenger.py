@@ -368,8 +368,9 @@ class Messenger:
     async def _record_send(self, sending: "_Sending", receipt: Receipt, caller: Caller) -> None:
         outgoing = sending.outgoing
         kept = await self._outbox.keep(outgoing, receipt, caller.source, outgoing.key, sending.keyed)
-        # The ID tells how to go on after a failure; nobody needs that of a message that was sent.
-        sending.receipt = with_id(receipt, outgoing.key) if kept and receipt.failure else receipt
+        # The ID is of use to replay a message, and for its buttons and edits: a plain text that was sent needs none.
+        named = kept and (receipt.failure or outgoing.content)
+        sending.receipt = with_id(receipt, outgoing.key) if named else receipt
 
     def _notify_observers(self, receipt: Receipt) -> Receipt:
         for observer in self._observers:
