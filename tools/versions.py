@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / ".cache" / "versions"
-EXTRAS = ("demo", "chat", "voice", "otel")
+EXTRAS = ("demo", "apprise", "chat", "otel", "push", "voice")
 RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
 # Not those of prose, of the checkout, and of what stands beside the program.
 LEFT_OUT = ("deploy", "docs", "e2e", "house", "standins")
