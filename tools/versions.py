@@ -57,7 +57,7 @@ def environment(which: str, interpreter: str = sys.executable) -> Path:
     if not pins.exists() or pins.read_text("utf-8") != wanted or not python.exists():
         shutil.rmtree(place, ignore_errors=True)
         pins.unlink(missing_ok=True)
-        uv("venv", "--quiet", "--python", interpreter, str(place))
+        uv("venv", "--quiet", "--seed", "--python", interpreter, str(place))
         constraints = PLACE / f"{name}-constraints.txt"
         constraints.write_text(wanted, "utf-8")
         project = f".[{','.join(EXTRAS)}]"

@@ -69,7 +69,9 @@ def _forget_who_watched(data: Path) -> None:
 
 
 def _is_done(data: Path) -> bool:
-    waiting = _count(data, "SELECT COUNT(*) FROM watcher_events WHERE due_at IS NOT NULL")
+    due = "SELECT COUNT(*) FROM watcher_events WHERE due_at IS NOT NULL"
+    # A change that was taken is no longer due, and has no run yet.
+    waiting = _count(data, f"SELECT ({due}) + (SELECT COUNT(*) FROM watcher_taken)")
     left = "SELECT (SELECT COUNT(*) FROM run_tasks) + (SELECT COUNT(*) FROM runs WHERE finished_at IS NULL)"
     return not waiting and not _count(data, left)
 
