@@ -256,15 +256,15 @@ def install_system_packages(packages: Sequence[str]) -> None:
 
 
 def take_promtool() -> None:
-    """Download the Debian package `prometheus` (19 MB) and keep its `promtool`."""
+    """Download `promtool`, which Debian ships in a package of its own or in `prometheus` (19 MB), and keep it."""
     say("Downloading promtool with apt-get …")
     with tempfile.TemporaryDirectory() as folder:
         packages = Path(folder)
         packages.chmod(0o755)
-        done = run(["apt-get", "-qq", "download", "prometheus"], folder=packages)
+        done = download_promtool(packages)
         if done.returncode and (prefix := administrator_prefix()) is not None:
             run([*prefix, "apt-get", "-qq", "update"])
-            done = run(["apt-get", "-qq", "download", "prometheus"], folder=packages)
+            done = download_promtool(packages)
         for package in packages.glob("*.deb"):
             done = run(["dpkg-deb", "--extract", package, packages])
         found = packages / "usr" / "bin" / "promtool"
@@ -275,6 +275,12 @@ def take_promtool() -> None:
             )
         PROMTOOL.parent.mkdir(exist_ok=True)
         shutil.copy(found, PROMTOOL)
+
+
+def download_promtool(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Download the package that has `promtool` in this release of Debian; return the result of the last call."""
+    done = run(["apt-get", "-qq", "download", "promtool"], folder=folder)
+    return run(["apt-get", "-qq", "download", "prometheus"], folder=folder) if done.returncode else done
 
 
 def administrator_prefix() -> list[str] | None:
