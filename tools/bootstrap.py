@@ -48,6 +48,7 @@ SYSTEM_COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
         ("haproxy", "haproxy"),
         ("age", "age"),
         ("sshd", "openssh-server"),
+        ("ssh", "openssh-client"),
         ("git", "git"),
         ("chromium", "chromium"),
         # Clients of the tests of mail; swaks needs the second package for TLS.
