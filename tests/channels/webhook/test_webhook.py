@@ -9,7 +9,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.channels.test_files import Contents
@@ -22,6 +22,7 @@ from tocsin.core.errors import ConfigError, FailureKind
 from tocsin.core.http.direct import DirectTransport
 from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
 from tocsin.testing.channel_contract import ChannelContract
+from tocsin.testing.fakes import MemoryDocument
 from tocsin_standins.faults import Fault
 
 OLD = f"whsec_{base64.b64encode(b'the former secret, of 32 bytes..').decode()}"
@@ -108,10 +109,10 @@ async def test_a_message_is_data_with_all_its_fields():
             },
         )
     )  # fmt: skip
-    assert data.pop("message").startswith("msg_")
+    assert data.pop("id").startswith("msg_")
     assert data == {
         "target": "ci",
-        "text": "**91 %**",
+        "message": "**91 %**",
         "format": "markdown",
         "key": "disk",
         "thread": "web1",
@@ -150,7 +151,7 @@ async def test_a_long_text_is_several_events_that_say_which_one_is_the_last():
         assert receipt.result.ok, receipt.result.error
         parts = [json.loads(raw)["data"] for raw in server.seen.values()]
     assert [(part["is_first"], part["is_last"]) for part in parts] == [(True, False), (False, False), (False, True)]
-    assert "".join(part["text"] for part in parts) == "ü" * 20_000
+    assert "".join(part["message"] for part in parts) == "ü" * 20_000
 
 
 async def test_an_edit_and_a_withdrawal_are_events_about_the_same_message():
@@ -161,7 +162,7 @@ async def test_an_edit_and_a_withdrawal_are_events_about_the_same_message():
             assert (await sent(adapter, outgoing)).result.ok
         events = [json.loads(raw) for raw in server.seen.values()]
     assert [each["type"] for each in events] == ["message.created", "message.updated", "message.withdrawn"]
-    assert {each["data"]["message"] for each in events} == {"msg_a_0"}
+    assert {each["data"]["id"] for each in events} == {"msg_a_0"}
     assert {each["data"]["key"] for each in events} == {"disk"}
 
 
@@ -210,9 +211,25 @@ async def test_a_wait_that_the_receiver_asks_for_is_kept():
         assert (receipt.failure.kind, receipt.failure.retry_after_s) == (FailureKind.RATE_LIMITED, 3600.0)
 
 
-async def test_a_receiver_that_is_gone_is_named():
-    async with opened(gone=True) as (_, adapter):
-        assert "wants no more events" in (await sent(adapter)).result.error
+async def test_a_receiver_that_wants_no_more_events_is_not_called_for_a_day():
+    async with opened() as (server, adapter):
+        server.faults.push(Fault.status(410))
+        for result in ((await sent(adapter)).result, (await sent(adapter)).result, await adapter.test_connection()):
+            assert not result.ok
+            assert "wants no more events" in result.error
+        assert server.requests == 1
+        cast("FakeClock", adapter.clock).advance(86_400.0)
+        server.clock = adapter.clock.now
+        assert (await sent(adapter)).result.ok
+
+
+async def test_a_receiver_that_wanted_no_more_events_is_called_at_a_new_address():
+    kept = MemoryDocument()
+    for url, ok in ((URL, False), (URL, False), (f"{URL}2", True)):
+        http = ScriptedTransport().will_answer(b"", status=200 if ok else 410)
+        adapter = build_adapter(WebhookAdapter, {}, http=http, targets={"ci": {**CI, "url": url}}, document=kept)
+        assert (await sent(adapter)).result.ok is ok
+    assert "example" not in await kept.read()
 
 
 async def test_nothing_of_an_answer_is_shown():
@@ -340,7 +357,7 @@ async def test_a_file_is_an_event_of_its_own_whose_content_is_signed_too():
         content = event["data"].pop("content")
         assert base64.b64decode(content, validate=True) == b"x" * file["size"]
         assert event["data"] == {
-            "message": first["data"]["message"], "target": "ci", "name": "a.log", "type": "text/plain",
+            "id": first["data"]["id"], "target": "ci", "name": "a.log", "type": "text/plain",
             "size": file["size"], "alt": "Log",
         }  # fmt: skip
 
@@ -382,7 +399,7 @@ async def test_an_edit_says_whether_the_files_stay():
 async def test_a_press_that_is_forwarded_is_an_event_with_what_was_pressed_and_by_whom():
     facts = {
         "event": "e1", "name": "webhook:ci", "value": "web1", "label": "Clean up", "by": "Ada", "by_link": False,
-        "channel": "teamchat", "chat": "#ops", "key": "disk", "text": "Disk is full",
+        "channel": "teamchat", "chat": "#ops", "key": "disk", "message": "Disk is full",
     }  # fmt: skip
     async with opened() as (server, adapter):
         receipt = await sent(adapter, Outgoing("ci", "Clean up", "d1", extra={PRESS: facts}))

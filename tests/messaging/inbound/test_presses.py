@@ -302,7 +302,7 @@ async def test_a_press_is_forwarded_to_the_target_that_the_button_names_once(boa
     assert (queued.target, queued.message) == ("ci", "Acknowledge")
     assert queued.extra[PRESS] == {
         "event": "e1", "name": "webhook:ci", "value": "web1", "label": "Acknowledge", "by": "Ada", "by_link": False,
-        "channel": "bell", "chat": "tower", "key": "disk", "text": "Disk is full",
+        "channel": "bell", "chat": "tower", "key": "disk", "message": "Disk is full",
     }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 15_000  # Standard Webhooks advises to keep an event below 20 kB
 _FORMATS = {COMMONMARK: "markdown", PLAIN: "plain", "": "plain"}
 _CLIENT = "tocsin.channels.webhook.sending:WebhookClient"
+_REFUSALS = "tocsin.channels.webhook.refusals:ReceiverRefusals"
 _DATA = "a field of the event"
 
 
@@ -58,7 +59,8 @@ class WebhookAdapter(OutboundAdapter):
 
     @cached_property
     def _client(self) -> "WebhookClient":
-        client: WebhookClient = load_class(_CLIENT)(self.http)  # its imports would slow down listing channels
+        # Their imports would slow down listing channels.
+        client: WebhookClient = load_class(_CLIENT)(self.http, load_class(_REFUSALS)(self.document))
         return client
 
     def parts_of(self, text: str, parse_mode: str) -> Sequence[Shown]:
@@ -68,7 +70,7 @@ class WebhookAdapter(OutboundAdapter):
     async def deliver(self, part: Part) -> Sent:
         """Post the event of a message; the note is its ID, which is the same at every attempt."""
         event_id = _id(part.key)
-        kind, data = "message.created", {"message": part.message.get("message", event_id), **self.body(part)}
+        kind, data = "message.created", {"id": part.message.get("message", event_id), **self.body(part)}
         if press := part.extra.get(PRESS):
             kind, data = "message.action", {"target": part.target, **press}
         note = await self._post(part.target, event_id, kind, data, *part.files)
@@ -76,12 +78,12 @@ class WebhookAdapter(OutboundAdapter):
 
     async def edit(self, part: Part, ref: "Mapping[str, str]") -> str:
         """Post an event with the new text."""
-        data = {"message": ref["message"], **self.body(part), "keeps_files": part.keeps_files}
+        data = {"id": ref["message"], **self.body(part), "keeps_files": part.keeps_files}
         return await self._post(part.target, _id(part.key), "message.updated", data)
 
     async def withdraw(self, ref: "Mapping[str, str]") -> str:
         """Post an event that the message is withdrawn."""
-        data = {"message": ref["message"], "target": ref["target"], "key": ref["key"]}
+        data = {"id": ref["message"], "target": ref["target"], "key": ref["key"]}
         return await self._post(ref["target"], f"{ref['message']}_withdrawn", "message.withdrawn", data)
 
     async def probe(self) -> str:
@@ -89,7 +91,7 @@ class WebhookAdapter(OutboundAdapter):
         names = self.targets.names()
         for name in names:
             try:
-                await self._client.check(name, await self.targets.read(name))
+                await self._client.check(name, await self.targets.read(name), self.clock.now())
             except RemoteError as error:
                 raise RemoteError(f"{name}: {error}", hint=error.hint, kind=error.kind) from None
         return ", ".join(names)
@@ -98,7 +100,7 @@ class WebhookAdapter(OutboundAdapter):
         """Return the data of the event: target, text, format and the fields of the message, or those of a file."""
         for file in part.files:
             return {"target": part.target, "name": file.name, "type": file.type, "size": file.size, "alt": file.alt}
-        data: dict[str, Any] = {"target": part.target, "text": part.text, "format": _FORMATS[part.parse_mode]}
+        data: dict[str, Any] = {"target": part.target, "message": part.text, "format": _FORMATS[part.parse_mode]}
         if not (part.first and part.last):
             data |= {"is_first": part.first, "is_last": part.last}
         if part.keyed:

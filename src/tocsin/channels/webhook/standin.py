@@ -21,9 +21,9 @@ TOLERANCE_S = 300
 MAX_BYTES = 20_000
 MAX_FILE_EVENT_BYTES = 16 * 2**20
 _FIELDS: dict[str, Any] = {
-    "message": str,
+    "id": str,
     "target": str,
-    "text": str,
+    "message": str,
     "format": str,
     "is_first": bool,
     "is_last": bool,
@@ -38,8 +38,8 @@ _FIELDS: dict[str, Any] = {
     "actions": list,
     "keeps_files": bool,
 }
-_FILE: dict[str, Any] = {**dict.fromkeys(("message", "target", "name", "type", "alt", "content"), str), "size": int}
-_TEXTS = ("target", "event", "name", "value", "label", "by", "channel", "chat", "key", "text")
+_FILE: dict[str, Any] = {**dict.fromkeys(("id", "target", "name", "type", "alt", "content"), str), "size": int}
+_TEXTS = ("target", "event", "name", "value", "label", "by", "channel", "chat", "key", "message")
 _PRESS: dict[str, Any] = {**dict.fromkeys(_TEXTS, str), "by_link": bool}
 _KINDS = {
     "message.created": "message",
@@ -50,8 +50,8 @@ _KINDS = {
 }
 _KNOWN = {"message.file": _FILE, "message.action": _PRESS}
 _NEEDED = {
-    "message.withdrawn": {"message", "target", "key"},
-    "message.updated": {"message", "target", "text", "format", "keeps_files"},
+    "message.withdrawn": {"id", "target", "key"},
+    "message.updated": {"id", "target", "message", "format", "keeps_files"},
     **{kind: set(fields) for kind, fields in _KNOWN.items()},
 }
 
@@ -104,7 +104,7 @@ class WebhookReceiver(HttpStandIn):
             self.seen[event_id] = raw
             if kind == "message.file":
                 self.files[event_id] = base64.b64decode(data["content"], validate=True)
-            text = "\n".join(filter(None, [data.get("title", ""), data.get("text", "")]))
+            text = "\n".join(filter(None, [data.get("title", ""), data.get("message", "")]))
             self.record(
                 request, data["target"], text, id=event_id, account="tocsin", kind=_KINDS[kind], body=json.loads(raw)
             )
@@ -143,7 +143,7 @@ def read_event(raw: bytes) -> tuple[str, dict[str, Any]]:
         raise refuse(400, "not an event") from None
     if set(event) != {"type", "timestamp", "data"} or kind not in _KINDS or not isinstance(data, dict):
         raise refuse(400, "not an event")
-    needed = _NEEDED.get(kind, {"message", "target", "text", "format"})
+    needed = _NEEDED.get(kind, {"id", "target", "message", "format"})
     known = _KNOWN.get(kind, _FIELDS)
     if not needed <= set(data) <= set(known):
         raise refuse(400, "a field is missing or unknown")

@@ -11,7 +11,7 @@ from tocsin.channels.webpush.encryption import encrypt, sign_claims
 from tocsin.channels.webpush.notification import headers_of, packed, tag_of, topic_of
 from tocsin.channels.webpush.settings import CONTACT, HOSTS
 from tocsin.core.errors import ChannelError, FailureKind
-from tocsin.core.http.addresses import is_public
+from tocsin.core.http.guard import AddressGuard
 from tocsin.core.text.measures import utf8_bytes
 
 if TYPE_CHECKING:
@@ -46,11 +46,9 @@ class PushSender:
 
     def __init__(self, config: "Values", http: "Transport", clock: "Clock", devices: Devices) -> None:
         self._config = config
-        self._http = http
+        self._guard = AddressGuard(http, "push service", "if it is yours, add its host to WEBPUSH_HOSTS")
         self._clock = clock
         self._devices = devices
-        self._public: Transport | None = None  # connects to public addresses alone
-        self._private: Transport | None = None  # connects to private addresses alone: without encryption
         self._proofs: dict[tuple[str, str], tuple[float, str]] = {}
 
     async def show(self, part: "Part", shown: Mapping[str, Any], tag: str = "") -> Sent:
@@ -82,7 +80,7 @@ class PushSender:
     async def _post(self, device: Device, keys: PushKeys, text: bytes, headers: Mapping[str, str]) -> None:
         subscription = check_subscription(device.subscription, self._config[HOSTS])
         origin = origin_of(subscription.endpoint)
-        reply = await self._transport(origin).request(
+        reply = await self._guard.transport(origin, permitted=origin in self._config[HOSTS]).request(
             "POST",
             subscription.endpoint,
             headers={
@@ -103,29 +101,6 @@ class PushSender:
             proof = sign_claims(origin, self._config[CONTACT], int(now) + _VALID_S, keys)
             self._proofs[origin, keys.public] = now, proof
         return proof
-
-    def _transport(self, origin: str) -> "Transport":
-        if origin not in self._config[HOSTS]:
-            self._public = self._public or self._http.guarded(refuse_private)
-            return self._public
-        if origin.startswith("https:"):
-            return self._http
-        self._private = self._private or self._http.guarded(refuse_public)
-        return self._private
-
-
-def refuse_private(address: str) -> None:
-    """Raise ChannelError for an address that is not on the Internet."""
-    if not is_public(address):
-        raise ChannelError(
-            f"the push service's address {address} is private", hint="if it is yours, add its host to WEBPUSH_HOSTS"
-        )
-
-
-def refuse_public(address: str) -> None:
-    """Raise ChannelError for an address on the Internet, which takes encryption."""
-    if is_public(address):
-        raise ChannelError(f"{address} is on the Internet, and WEBPUSH_HOSTS names it with http", hint="use https")
 
 
 def _failure(reply: "HttpResponse") -> ChannelError:

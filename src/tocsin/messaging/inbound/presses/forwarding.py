@@ -56,5 +56,5 @@ def _facts(press: PressedAction, event: str) -> dict[str, Any]:
         "channel": press.channel,
         "chat": press.target,
         "key": press.key,
-        "text": press.text,
+        "message": press.text,
     }
