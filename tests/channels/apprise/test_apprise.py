@@ -277,6 +277,8 @@ async def test_a_service_that_takes_no_message_of_this_type_is_a_failure(
         ("apprises://relay.example.org/key", "may lead back here"),
         ("dbus://", "not the address of a service"),
         ("syslog://local", "of this machine"),
+        ("matrixs://bot:pw@matrix.example.org/%23ops", "without `e2ee=yes`"),
+        ("matrix://bot:pw@matrix.example.org/%23ops?e2ee=no", "without `e2ee=yes`"),
     ],
 )
 def test_a_wrong_address_is_refused_and_not_repeated(url: str, words: str):
@@ -284,6 +286,10 @@ def test_a_wrong_address_is_refused_and_not_repeated(url: str, words: str):
         adapter_of(url)
     assert words in str(refused.value)
     assert url not in str(refused.value)
+
+
+def test_an_address_of_matrix_is_accepted_by_an_operator_who_asks_for_encryption():
+    assert adapter_of("matrixs://bot:pw@matrix.example.org/%23ops?e2ee=yes").check_target("ops") == "ops"
 
 
 async def test_an_address_that_the_library_cannot_read_is_named_by_its_target():

@@ -115,10 +115,22 @@ async def test_the_cards_of_a_long_text_are_below_the_limit(line: str):
         assert receipt.parts_sent == len(server.recorder.of("teams")) > 1
 
 
-async def test_a_card_that_is_too_large_is_refused_before_the_call():
+def long_buttons(characters: str) -> list[dict[str, str]]:
+    return [{"label": str(n), "url": f"https://x.example/{characters * 1_900}"} for n in range(5)]
+
+
+@pytest.mark.parametrize("mode", ["", COMMONMARK])
+async def test_a_text_beside_long_buttons_is_split_so_that_each_card_fits(mode: str):
     async with opened() as (server, adapter):
-        buttons = [{"label": str(n), "url": f"https://x.example/{'a' * 1_900}"} for n in range(5)]
-        receipt = await adapter.transmit(Outgoing("ops", "x" * 19_000, content={"actions": buttons}))
+        content = {"title": "ü" * 250, "click": f"https://x.example/{'a' * 1_900}", "actions": long_buttons("a")}
+        receipt = await adapter.transmit(Outgoing("ops", "x " * 9_500, parse_mode=mode, content=content))
+        assert receipt.result.ok, receipt.result.error
+        assert receipt.parts_sent == len(server.recorder.of("teams")) > 1
+
+
+async def test_a_card_whose_buttons_alone_are_too_large_is_refused_before_the_call():
+    async with opened() as (server, adapter):
+        receipt = await adapter.transmit(Outgoing("ops", "hello", content={"actions": long_buttons("\U0001f600")}))
         assert "limit 28,000" in receipt.result.error
         assert server.requests == 0
 

@@ -429,7 +429,7 @@ async def test_a_known_service_with_a_private_address_is_not_called():
     adapter = build_adapter(WebpushAdapter, {"WEBPUSH_CONTACT": ADDRESS}, http=http, document=device)
     assert not (await adapter.send("phone", "hello")).ok
     [rule] = rules
-    with pytest.raises(ChannelError, match="the push service's address 192.168.1.1 is private") as error:
+    with pytest.raises(ChannelError, match=r"the push service's address \S+ is private") as error:
         rule("192.168.1.1")
     assert "WEBPUSH_HOSTS" in error.value.hint
     await http.aclose()

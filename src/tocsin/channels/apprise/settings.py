@@ -15,6 +15,7 @@ REFUSED_SCHEMES = {
         "an address of this machine, which a service has no use for",
     ),
 }
+_MATRIX = {"matrix", "matrixs"}
 
 
 def check_url(text: str) -> None:
@@ -24,6 +25,11 @@ def check_url(text: str) -> None:
         raise ValueError("not the address of a service: `tocsin channels --services` shows the form of each")
     if reason := REFUSED_SCHEMES.get(found[1].lower()):
         raise ValueError(reason)
+    if found[1].lower() in _MATRIX and not re.search(r"[?&]e2ee=yes(?:&|$)", text, re.IGNORECASE):
+        raise ValueError(
+            "an address of Matrix, for which there is a channel of its own: without `e2ee=yes`, the library sends "
+            "clear text into encrypted rooms"
+        )
 
 
 TARGET = RecordType(

@@ -11,9 +11,13 @@ from tocsin.core.text.measures import utf8_bytes
 from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tocsin.core.http.transport import HttpResponse
+    from tocsin.core.text.markup import Renderer
 
 MAX_CARD_BYTES = 28_000
+MAX_TEXT_BYTES = 20_000
 _ENTRY = "the entry in targets.yaml"
 _LINE = {"type": "RichTextBlock", "spacing": "None", "inlines": [""]}
 _LINE_BYTES = len(json.dumps(_LINE, separators=(",", ":"))) + 1
@@ -32,6 +36,11 @@ def card_bytes(text: str) -> int:
     return utf8_bytes(json.dumps(text, ensure_ascii=False)) + _LINE_BYTES * text.count("\n")
 
 
+def packed(body: "Mapping[str, Any]") -> bytes:
+    """Return a message as it is posted."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
 class TeamsAdapter(OutboundAdapter):
     """Posts to the workflows of `targets.yaml`."""
 
@@ -46,8 +55,8 @@ class TeamsAdapter(OutboundAdapter):
             "The owner of the workflow is a member of the team and of the channel.",
             "The workflow posts to this channel or chat.",
         ),
-        max_length=20_000,
-        chunk_at=20_000,
+        max_length=MAX_TEXT_BYTES,
+        chunk_at=MAX_TEXT_BYTES,
         measure=card_bytes,
         target_rate=Rate(4, 1.0),
         abilities={
@@ -64,9 +73,15 @@ class TeamsAdapter(OutboundAdapter):
     layouts = "tocsin.channels.teams.card:layout_of"
     standin = "tocsin.channels.teams.standin:WorkflowServer"
 
+    def dialect(self, parse_mode: str) -> "Renderer":
+        """Return the renderer for text without formatting, whose limit a card with buttons lowers."""
+        from tocsin.core.text.markup import PlainText
+
+        return PlainText(MAX_TEXT_BYTES, card_bytes)
+
     async def deliver(self, part: Part) -> str:
         """Start the workflow with one card; whether it posts the card is not known."""
-        body = json.dumps(self.body(part), ensure_ascii=False, separators=(",", ":")).encode()
+        body = packed(self.body(part))
         if len(body) > MAX_CARD_BYTES:
             size = f"the card has {len(body):,} bytes, limit {MAX_CARD_BYTES:,}"
             raise ChannelError(size, hint="shorten the text or the addresses of the buttons")

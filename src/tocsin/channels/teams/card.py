@@ -17,7 +17,9 @@ from tocsin.channels.layout.model import (
     title_block,
 )
 from tocsin.channels.model import Part, Shown
+from tocsin.channels.teams.adapter import MAX_CARD_BYTES, MAX_TEXT_BYTES, packed
 
+_LEAST_BYTES = 1_000  # of a text; with buttons that leave less room, a card is refused
 # Styles of a container, by type, else by priority.
 _STYLES = {"info": "accent", "success": "good", "warning": "warning", "failure": "attention"}
 _STYLES_BY_PRIORITY = {4: "warning", 5: "attention"}
@@ -28,8 +30,9 @@ class TeamsDressing(Dressing):
     """A bold title, a coloured container, a link and buttons."""
 
     def parts(self, text: str, parse_mode: str, content: Content) -> Sequence[Shown]:
-        """Return the text: `dress` adds everything else."""
-        return self.adapter.parts_of(text, parse_mode)
+        """Return the parts of a text, with room for what `dress` adds."""
+        room = MAX_CARD_BYTES - len(packed(self.adapter.body(Part("", "", "", content=content))))
+        return self.fit(text, parse_mode, min(max(room, _LEAST_BYTES), MAX_TEXT_BYTES))
 
     def dress(self, body: dict[str, Any], part: Part, content: Content) -> None:
         """Add the content to the card of a part."""
