@@ -147,3 +147,28 @@ async def test_a_message_can_be_pressed_by_who_is_signed_in_and_the_rest_is_refu
         client.scopes, client.login = frozenset({"admin", "send"}), "token"
         assert (await client.post(path, {"button": 0})).status == 403
         assert [entry.metadata["state"] for entry in bench.audit("msg.click")] == ["refused"]
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("", ["off: no device takes notifications"]),
+        ("https://tocsin.example.org", ["off: no device takes notifications"]),
+        ("http://localhost:8200", ["off: no device takes notifications"]),
+        (
+            "http://tocsin.example.org",
+            ["warning: browsers take notifications from pages by https only", "off: no device"],
+        ),
+    ],
+)
+async def test_doctor_names_what_keeps_browsers_from_becoming_devices(tmp_path: Path, address: str, told: list[str]):
+    async with opened(tmp_path, PUBLIC_URL=address) as (bench, client):
+        found = [f"{each.state}: {each.detail}" for each in await bench.findings()]
+        assert [text.startswith(start) for text, start in zip(found, told, strict=True)] == [True] * len(told)
+        await client.post("/api/devices", {"name": "phone", **subscription("phone")})
+        assert (await bench.findings())[-1].detail == "devices that take notifications: 1"
+
+
+async def test_doctor_leaves_devices_out_while_the_channel_is_not_configured(tmp_path: Path):
+    async with opened(tmp_path, WEBPUSH_CONTACT="") as (bench, _):
+        assert await bench.findings() == []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from tocsin.channels.webpush.devices import Device, Subscription, check_subscription
 from tocsin.channels.webpush.settings import HOSTS, check_name
+from tocsin.core.config.variables import PUBLIC_URL
 from tocsin.core.errors import UnknownChannelError
 from tocsin.core.records.marks import TextOrNull, Time
 from tocsin.features.devices.feature import DEVICE_ADD, DEVICE_REMOVE, DEVICE_RENAME
@@ -49,6 +50,19 @@ class PushDevices:
     def _channel(self) -> "WebpushAdapter":
         """The channel, with its present settings; raises UnknownChannelError if it is not configured."""
         return cast("WebpushAdapter", self._context.adapter(CHANNEL))
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the channel is configured."""
+        try:
+            return bool(self._channel)
+        except UnknownChannelError:
+            return False
+
+    @property
+    def public_url(self) -> str:
+        """Address at which people reach the dashboard; empty if it is not set."""
+        return self._context.settings[PUBLIC_URL]
 
     async def setup(self) -> PushSetup:
         """Return the public key, which the first call makes."""

@@ -1,7 +1,7 @@
 // Devices: the browsers and phones that take notifications, and this one as one of them.
 import { html } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
-import { withoutRecord } from "tocsin/lib/list.js";
+import { allPages, withoutRecord } from "tocsin/lib/list.js";
 import { definePage } from "tocsin/lib/page.js";
 import { ActionButton } from "tocsin/parts/action.js";
 import { confirm, openDialog, Dialog } from "tocsin/parts/dialog.js";
@@ -19,18 +19,17 @@ import { DEVICES } from "./strings.js";
 /** @typedef {import("tocsin/types/records.js").List<Device> & {setup: import("tocsin/types/records.js").PushSetup, own: string}} Devices */
 
 const PATH = "/api/devices";
-const MOST = 200;
 
 export const page = definePage({
   title: DEVICES.title,
   /** @returns {Promise<Devices>} */
   load: async ({ signal }) => {
-    const [list, setup, own] = await Promise.all([
-      api.get(PATH, { limit: MOST }, { signal }),
+    const [items, setup, own] = await Promise.all([
+      allPages(PATH, {}, { signal }),
       api.get("/api/push-setup", {}, { signal }),
       ownSubscription().then(idOf),
     ]);
-    return { ...list, setup, own };
+    return { items, next_cursor: null, total: items.length, setup, own };
   },
   View: DeviceList,
 });
