@@ -1,7 +1,9 @@
 """Devices: a browser becomes one, shows what is sent to it, and presses a button from the notification."""
 
+import asyncio
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import http_ece
@@ -9,8 +11,10 @@ import pytest
 from playwright.sync_api import CDPSession, Page, Worker, expect
 from tests.e2e.dashboard.conftest import LOOKS
 from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
-from tests.waiting import until
+from tests.waiting import eventually, until
 
+from tocsin.assembly.full.receiving import open_receiving
+from tocsin.assembly.program import App
 from tocsin.channels.webpush.devices import Subscription
 from tocsin.channels.webpush.standin import CONTACT, Browser
 from tocsin.core.http.transport import HttpResponse
@@ -94,7 +98,22 @@ class Worked:
         )
         return found
 
-    def click(self, action: str) -> None:
+    def permit_windows(self) -> None:
+        """Let the worker focus and open windows, which browsers allow after a real tap only; opened ones are noted."""
+        self.worker.evaluate(
+            """() => {
+              WindowClient.prototype.focus = async function () { return this; };
+              self.opened = [];
+              Clients.prototype.openWindow = async (href) => void self.opened.push(href);
+            }"""
+        )
+
+    def opened(self) -> list[str]:
+        found: list[str] = self.worker.evaluate("self.opened")
+        return found
+
+    def click(self, action: str = "") -> None:
+        """Press a button by its number, or tap the notification."""
         self.worker.evaluate(
             """async (action) => {
               const [notification] = await self.registration.getNotifications();
@@ -136,6 +155,51 @@ def test_a_browser_shows_a_message_and_its_button_is_pressed_from_the_notificati
     assert withdrawn.result.ok
     worked.receive(sent_text(pushing, phone))
     until(lambda: not worked.shown(), "the withdrawal")
+
+
+def push(served: ServedDashboard, worked: Worked, phone: Browser, name: str, **content: Any) -> str:
+    """Send a message and show its notification; return the ID of its delivery."""
+    receipt = served.do(lambda app: app.messenger.send("webpush", name, "91 %", Caller("cli"), content=content))
+    assert receipt.result.ok, receipt.result.error
+    worked.receive(sent_text(served, phone))
+    until(worked.shown, "the notification")
+    return receipt.delivery
+
+
+def test_a_press_from_the_notification_is_carried_out_by_a_trigger(visit: Any, tmp_path: Path, phone: Browser):
+    rule = f"- {{on: action, name: cleanup, command: 'touch {tmp_path}/cleaned', reply: false}}\n"
+    (tmp_path / "triggers.yaml").write_text(rule)
+
+    async def carry_out(app: App) -> None:
+        inbox = (await open_receiving(app, fetch=False)).inbox
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(inbox.run())
+            await eventually((tmp_path / "cleaned").exists, "the command of the trigger")
+            inbox.stop()
+
+    with serve_dashboard(tmp_path, {"WEBPUSH_CONTACT": CONTACT}) as served:
+        served.transport.script[:] = [TAKEN]
+        worked = Worked(become_a_device(visit, served, phone, "laptop"), served.address)
+        push(served, worked, phone, "laptop", actions=[{"action": "call", "label": "Clean up", "name": "cleanup"}])
+        worked.click("0")
+        served.do(carry_out)
+
+
+def test_a_tap_shows_the_delivery_in_the_window_that_is_there_and_an_address_in_a_new_one(
+    visit: Any, pushing: ServedDashboard, phone: Browser
+):
+    page = become_a_device(visit, pushing, phone, "desktop")
+    worked = Worked(page, pushing.address)
+    worked.permit_windows()
+    delivery = push(pushing, worked, phone, "desktop", key="tap")
+    worked.click()
+    expect(page.get_by_role("heading", name="Web Push desktop")).to_be_visible()
+    assert page.url == f"{pushing.address}#/deliveries/{delivery}"
+    assert worked.shown() == []
+    push(pushing, worked, phone, "desktop", click="https://wiki.example/run")
+    worked.click()
+    until(worked.opened, "the window")
+    assert worked.opened() == ["https://wiki.example/run"]
 
 
 def test_what_cannot_be_read_is_shown_as_such_and_no_answer_is_kept(
