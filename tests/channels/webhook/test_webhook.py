@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import json
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -170,6 +171,27 @@ async def test_while_secrets_change_an_event_is_signed_by_both():
     for accepted in (SECRET, OLD):
         async with opened({"secret": [SECRET, OLD]}, secrets=[accepted]) as (_, adapter):
             assert (await sent(adapter)).result.ok
+
+
+async def test_the_reference_library_verifies_every_event_with_either_secret():
+    library = pytest.importorskip("standardwebhooks", reason="the group `dev` has it")
+    contents, http = Contents(), ScriptedTransport().will_answer(b"ok")
+    adapter = build_adapter(
+        WebhookAdapter, {}, http=http, clock=FakeClock(time.time()), targets={"ci": {**CI, "secret": [SECRET, OLD]}},
+        read_file=contents.read,
+    )  # fmt: skip
+    first = Outgoing(
+        "ci", "ü 91 %", "d1", keyed=KeyedMessage("disk"), content={"attach": [contents.file("a", b"x" * 100_000)]}
+    )
+    receipt = await sent(adapter, first)
+    for operation in (MessageOperation.EDIT, MessageOperation.WITHDRAW):
+        keyed = KeyedMessage("disk", operation, receipt.ref)
+        assert (await sent(adapter, Outgoing("ci", "ok", f"d-{operation}", keyed=keyed))).result.ok
+    for secret in (SECRET, OLD):
+        types = [library.Webhook(secret).verify(call.body, call.headers)["type"] for call in http.sent]
+        assert types == ["message.created", "message.file", "message.updated", "message.withdrawn"]
+    with pytest.raises(library.WebhookVerificationError):
+        library.Webhook(SECRET).verify(http.sent[0].body + b" ", http.sent[0].headers)
 
 
 async def test_headers_of_the_entry_are_sent():
