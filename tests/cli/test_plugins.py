@@ -63,6 +63,7 @@ def ntfy() -> Iterator[ThreadingHTTPServer]:
 def install(site: Path, name: str, module: str, adapter: str = "Adapter") -> None:
     """Leave behind what an installer does: the module and its entry point."""
     package = name.replace("-", "_")
+    site.mkdir(exist_ok=True)
     (site / f"{package}.py").write_text(module)
     info = site / f"{package}-1.0.0.dist-info"
     info.mkdir(parents=True)
