@@ -35,6 +35,7 @@ CASES: Mapping[str, tuple[Fault, FailureKind, Mapping[str, FailureKind | None]]]
     "throttled": (Fault.rate_limited(30), THROTTLED, {}),
     "down": (Fault.status(503), LATER, {}),
     "cut off": (Fault.reset(), UNKNOWN, {"matrix": None}),
+    "too large for a proxy": (Fault.status(413, "<html>413 Request Entity Too Large</html>"), REFUSED, {}),
     "redirecting": (Fault.redirect("https://elsewhere.example/x"), REFUSED, {}),
     # A receiver may answer an event as it likes, and so may the server behind Apprise's plug-in. Matrix recognises
     # repeats, so that the second attempt is sent at once.

@@ -74,6 +74,10 @@ def unusable(reply: "HttpResponse", url_variable: str, *, whole_account: bool = 
             kind=FailureKind.AMBIGUOUS,
             provider_code=f"HTTP {status}",
         )
+    if status == 413:  # of a proxy in front of the provider
+        return refused(
+            "HTTP 413", "the message or its file is too large for the provider or a proxy before it; send less"
+        )
     return refused(f"HTTP {status}", f"not a response of the provider; check {url_variable}")
 
 

@@ -338,6 +338,13 @@ async def test_a_picture_has_its_name_type_and_size_and_mentions_no_one():
     }  # fmt: skip
 
 
+async def test_a_broken_picture_without_a_size_claims_none():
+    broken = PNG[:16] + b"\0" * 16
+    async with opened() as (server, adapter):
+        assert (await adapter.transmit(with_files(CONTENTS.file("graph.png", broken, "image/png")))).result.ok
+        assert server.recorder.of("matrix")[-1].body["info"] == {"mimetype": "image/png", "size": len(broken)}
+
+
 async def test_a_file_above_the_limit_of_the_homeserver_is_refused_with_both_numbers():
     async with opened(media_bytes=MIB) as (server, adapter):
         receipt = await adapter.transmit(with_files(CONTENTS.large(2)))

@@ -284,6 +284,7 @@ async def test_a_paced_server_takes_what_waits_and_only_that():
         (Fault.error("50701", http_status=507), FailureKind.PERMANENT, "subscribed"),
         (Fault.error("40010"), FailureKind.PERMANENT, "choose another topic"),
         (Fault.status(503), FailureKind.TRANSIENT, "HTTP 503"),
+        (Fault.status(413), FailureKind.PERMANENT, "a proxy before it; send less"),
         (Fault.redirect("https://elsewhere.example/"), FailureKind.PERMANENT, "NTFY_URL"),
         (Fault.html_200(), FailureKind.AMBIGUOUS, "NTFY_URL"),
         (Fault.broken_json(), FailureKind.AMBIGUOUS, "outcome unknown"),

@@ -24,7 +24,7 @@ class MatrixMedia:
         if self._limit and file.size > self._limit:
             raise too_large(f"the file {file.name}", file.size, self._limit, "the limit of the homeserver")
         info: dict[str, Any] = {"mimetype": file.type, "size": file.size}
-        if file.is_image and (found := picture_size(await _start(file))):
+        if file.is_image and all(found := picture_size(await _start(file)) or (0, 0)):
             info |= {"w": found[0], "h": found[1]}
         return {
             "msgtype": "m.image" if file.is_image else "m.file",
