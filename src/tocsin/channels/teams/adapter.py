@@ -7,6 +7,7 @@ from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part
 from tocsin.channels.model import IGNORED, Ability, Support, degraded, native
 from tocsin.channels.replies import rate_limited, refused, unusable
 from tocsin.core.errors import ChannelError
+from tocsin.core.plugins import load_class
 from tocsin.core.text.measures import utf8_bytes
 from tocsin.core.time.ratelimit import Rate
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 MAX_CARD_BYTES = 28_000
 MAX_TEXT_BYTES = 20_000
+_RENDERER = "tocsin.core.text.markup:PlainText"
 _ENTRY = "the entry in targets.yaml"
 _LINE = {"type": "RichTextBlock", "spacing": "None", "inlines": [""]}
 _LINE_BYTES = len(json.dumps(_LINE, separators=(",", ":"))) + 1
@@ -75,9 +77,8 @@ class TeamsAdapter(OutboundAdapter):
 
     def dialect(self, parse_mode: str) -> "Renderer":
         """Return the renderer for text without formatting, whose limit a card with buttons lowers."""
-        from tocsin.core.text.markup import PlainText
-
-        return PlainText(MAX_TEXT_BYTES, card_bytes)
+        made: Renderer = load_class(_RENDERER)(MAX_TEXT_BYTES, card_bytes)  # the parser costs 30 ms to import
+        return made
 
     async def deliver(self, part: Part) -> str:
         """Start the workflow with one card; whether it posts the card is not known."""
