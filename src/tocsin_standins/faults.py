@@ -162,7 +162,6 @@ class FaultScript:
         self._held = fault
 
     def clear(self) -> None:
-        """Remove all faults."""
         self._queue.clear()
         self._held = None
 
@@ -194,7 +193,6 @@ class FaultScript:
         self.push(*made, times=times)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the remaining faults."""
         return {
             "faults": [asdict(fault) for fault in self._queue],
             "hold": asdict(self._held) if self._held else None,

@@ -18,7 +18,6 @@ class Bucket:
     _full_at: dict[Hashable, float] = field(default_factory=dict)
 
     def take(self, key: Hashable, now: float) -> float:
-        """Use one and return 0.0, or use none and return the seconds until the next is free."""
         full_at = max(now, self._full_at.get(key, now)) + self.per_s
         wait_s = full_at - BURST * self.per_s - now
         if wait_s > 0:
@@ -36,7 +35,6 @@ class SlidingWindow:
     _uses: defaultdict[Hashable, deque[float]] = field(default_factory=lambda: defaultdict(deque))
 
     def take(self, key: Hashable, now: float) -> float:
-        """Use one and return 0.0, or use none and return the seconds until the next is free."""
         uses = self._fresh(key, now)
         if len(uses) >= self.limit:
             return uses[0] + self.per_s - now

@@ -60,7 +60,6 @@ class OpenFeatures:
         self._interfaces["notices"] = notices
 
     def opened(self, name: str) -> Any:
-        """Return the service of a feature."""
         if name not in self._opened:
             context = replace(self._context(), settings=self._view(self.known[name]))
             self._opened[name] = self.hooks(name).open(context)
@@ -147,7 +146,6 @@ class OpenFeatures:
         }
 
     def services(self) -> list[Any]:
-        """Return the background services of features."""
         return list(self._each(lambda hooks: hooks.services))
 
     def schedulers(self) -> list[Any]:
@@ -155,7 +153,6 @@ class OpenFeatures:
         return list(self._each(lambda hooks: hooks.schedulers))
 
     def gateway_routes(self) -> list[Any]:
-        """Return the gateway routes of features."""
         return [route for routes in self._constants("gateway", "GATEWAY_ROUTES") for route in routes]
 
     async def need_front_door(self) -> bool:
@@ -181,7 +178,6 @@ class OpenFeatures:
         return [(each.FRONT_DOOR, self.opened(name)) for name, each in found.items() if each]
 
     def dashboard_routes(self) -> list[Any]:
-        """Return the dashboard operations of features."""
         return self._constants("routes", "OPERATIONS")
 
     def _constants(self, module: str, constant: str) -> list[Any]:
@@ -198,7 +194,6 @@ class OpenFeatures:
         return [(name, metrics) for name, _ in self._usable(found) if (metrics := found[name])]
 
     async def read_metrics(self, feature: str, metrics: FeatureMetrics[Any]) -> "Iterable[Sample]":
-        """Return the values of the metrics of a feature."""
         return await metrics.read(self.opened(feature))
 
     def live_topics(self) -> "list[tuple[LiveTopic, Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]]]":
@@ -300,7 +295,6 @@ class FeatureRunStarter:
         self._otherwise = otherwise
 
     async def start(self, kind: str, subject: str, request: "StartRequest", /) -> "ActiveRun":
-        """Start a run by the feature that starts its kind."""
         for name, hooks in self._features.owners(kind):
             if start := hooks.starts.get(kind):
                 return await start(self._features.opened(name), subject, request)

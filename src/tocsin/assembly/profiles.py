@@ -19,7 +19,6 @@ def read_profiles(settings: Settings, installed: Installed) -> Profiles:
 
 
 def open_output(app: "App") -> OutputRouter:
-    """Return the router of the output of runs."""
     return OutputRouter(app.outbox, app.profiles)
 
 

@@ -24,13 +24,11 @@ class RunOpener:
         return Presence(self._app.stores.beats(), self._app.clock)
 
     def runs(self) -> Runs:
-        """Return the service of runs."""
         app = self._app
         store, folder = app.stores.runs(), app.settings.data_dir / RUNS_FOLDER
         return Runs(store, folder, app.clock, app.presence(), redact=app.redact, settler=app.run_settler())
 
     def settler(self) -> RunSettler:
-        """Return the settler of ended runs."""
         app = self._app
         parts = SettlerDependencies(app.stores.runs(), app.output, app.audit, app.clock, app.features.run_type)
         return RunSettler(parts)

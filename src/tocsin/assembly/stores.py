@@ -58,8 +58,6 @@ def lazy_buckets(redis: Lazy["RedisClient"], clock: Clock) -> Lazy["SharedBucket
 
 
 def lazy_redis(settings: Settings) -> Lazy["RedisClient"]:
-    """Return the client of the configured Redis."""
-
     def make() -> "RedisClient":
         from tocsin.core.storage.redis_client import open_redis
 

@@ -56,7 +56,6 @@ class ChatTasks:
             self._tasks.remove(job)
 
     def ids(self, chat: str) -> list[str]:
-        """Return the IDs of the tasks of the chat."""
         return [job.id for job in self._tasks if job.chat == chat]
 
     def cancel(self, chat: str, id: str = "") -> int:

@@ -50,12 +50,10 @@ class HistoryMessage(Protocol):
     @property
     def role(self) -> str:
         """`user` or `assistant`."""
-        ...
 
     @property
     def content(self) -> str:
         """The text of the message."""
-        ...
 
 
 class ChatHistory(Protocol):
@@ -63,19 +61,15 @@ class ChatHistory(Protocol):
 
     async def add(self, chat_id: str, role: str, content: str, message_id: str = "") -> object:
         """Append one message; `message_id` is the product's ID, required if the message may be edited later."""
-        ...
 
     async def get(self, chat_id: str) -> Sequence[HistoryMessage]:
         """Return the window, the oldest first."""
-        ...
 
     async def clear(self, chat_id: str) -> object:
         """Delete the history."""
-        ...
 
     async def format_context(self, chat_id: str) -> str:
         """Return the window as `Human: …` and `Assistant: …`."""
-        ...
 
     async def add_exchange(
         self,
@@ -86,11 +80,9 @@ class ChatHistory(Protocol):
         message_id: str = "",
     ) -> object:
         """Append question and answer together, once per `id`."""
-        ...
 
     async def edit(self, chat_id: str, message_id: str, content: str) -> object:
         """Replace the text of a person's message if the window still contains it."""
-        ...
 
 
 class RunSkillForChat(Protocol):
@@ -105,7 +97,6 @@ class RunSkillForChat(Protocol):
         actor: str,
     ) -> SkillResult:
         """Run `name`; `input` is the text that the person typed after the name, `actor` is `chat:<id>`."""
-        ...
 
 
 class ShownMessage(NamedTuple):

@@ -28,7 +28,6 @@ def mode_keyboard(current: ChatMode) -> Keyboard:
 
 
 def cancel_keyboard(task_id: str) -> Keyboard:
-    """Return the button that cancels one task."""
     return [[("Cancel", f"{CANCEL}{task_id}")]]
 
 

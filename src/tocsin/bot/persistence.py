@@ -16,15 +16,12 @@ class BotPersistence:
         self._previews = open_table("previews", PREVIEWS_KEPT_S)
 
     async def mode(self, chat_id: str) -> ChatMode:
-        """Return the mode of the chat."""
         return parse_mode(await self._modes.get(chat_id))
 
     async def set_mode(self, chat_id: str, mode: ChatMode) -> None:
-        """Store the mode of the chat."""
         await put(self._modes, chat_id, str(mode))
 
     async def modes(self) -> Mapping[str, ChatMode]:
-        """Return the mode of every chat that has set one."""
         return {chat_id: parse_mode(mode) for chat_id, mode in (await self._modes.all()).items()}
 
     async def preview(self, received_id: str) -> str | None:

@@ -48,7 +48,6 @@ class StopEvent:
             callback()
 
     def is_set(self) -> bool:
-        """Whether the event is set."""
         return self._event.is_set()
 
     def on_set(self, callback: Callable[[], None]) -> None:

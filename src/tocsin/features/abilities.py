@@ -51,7 +51,6 @@ class Models(Protocol):
 
         `system` holds instructions; `model` is another model of the provider than CHAT_MODEL.
         """
-        ...
 
     def open(self, model: str = "", /) -> AbstractAsyncContextManager[ChatProvider]:
         """Open CHAT_MODEL, or another model of the provider, for a caller that streams the answer.
@@ -59,13 +58,11 @@ class Models(Protocol):
         Entering the context raises ProviderError if no model is configured, and ConfigError if the model cannot be
         used.
         """
-        ...
 
     async def use_tools(
         self, question: Question, tools: Sequence[ModelTool], shape: type[T], limits: WorkLimits, *, model: str = ""
     ) -> WorkReport[T]:
         """Let a model call tools until it returns the pydantic model `shape`; `model` is a name or an alias."""
-        ...
 
 
 class RunnableSkills(Protocol):
@@ -73,11 +70,9 @@ class RunnableSkills(Protocol):
 
     async def list(self, *, every: bool = False) -> "Sequence[SkillInfo]":
         """Return the runnable skills by name; with `every`, all installed skills."""
-        ...
 
     async def is_assistant(self, name: str) -> bool:
         """Return whether a name means an assistant skill; if a program has the name, too, it means the program."""
-        ...
 
     async def run(  # noqa: PLR0913  # each is a fact about the run
         self,
@@ -100,7 +95,6 @@ class RunnableSkills(Protocol):
         For an assistant skill, `args` are files of `folder`, by default of the first watched folder. If a person typed
         them to the bot, the leading words that are files are the files, and the rest is the input.
         """
-        ...
 
 
 class Assistants(Protocol):
@@ -108,23 +102,18 @@ class Assistants(Protocol):
 
     async def list(self) -> "Sequence[SkillRecord]":
         """Return the records of all skills by name."""
-        ...
 
     async def names(self) -> Collection[str]:
         """Return the names of all skills, valid or not, without reading their files."""
-        ...
 
     async def run(self, name: str, request: AssistantRequest) -> AssistantRun:
         """Run a skill to completion; raises TocsinError if it cannot be started."""
-        ...
 
     async def start(self, name: str, request: AssistantRequest, *, dry_run: bool = False) -> ActiveRun | Run:
         """Start a skill and return the run once it is recorded; raises TocsinError if it cannot be started."""
-        ...
 
     async def describe(self, name: str, file: str = "", /) -> "tuple[str | None, Sequence[ActivationCheck]]":
         """Return the instructions of a skill, and the checks whether it is active for a file."""
-        ...
 
 
 class Notices(Protocol):
@@ -132,15 +121,12 @@ class Notices(Protocol):
 
     async def notify(self, notice: Notice) -> None:
         """Store or send a notice; never raises if it cannot be delivered."""
-        ...
 
     async def unread_count(self) -> int:
         """Return the number of unread notices; 0 if no feature stores them."""
-        ...
 
     async def direct_to(self, channel: str, target: str, *, source: str) -> str:
         """Send notices to a target, too; return the profile that it was added to. Raises TocsinError."""
-        ...
 
 
 class OperatorChats(Protocol):
@@ -151,15 +137,12 @@ class OperatorChats(Protocol):
 
         Empty if no bot is set up.
         """
-        ...
 
     async def tell(self, text: str, /, *, key: str) -> bool:
         """Queue a text for the default chat, once per `key`; False if there is no such chat. Raises TocsinError."""
-        ...
 
     async def ask(self, chat: AskedChat, text: str, /, *, key: str, buttons: Keyboard) -> None:
         """Queue a text with buttons, once per `key`. A pressed button reaches `handlers`. Raises TocsinError."""
-        ...
 
 
 class Secrets(Protocol):
@@ -167,15 +150,12 @@ class Secrets(Protocol):
 
     async def reveal(self, name: str, /, *, reader: str) -> str:
         """Return the value of a secret; raises AbilityMissingError if no feature has a vault."""
-        ...
 
     async def reveal_several(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
         """Return values by name, with one audit entry: those of `names`, or all. Empty if there is no vault."""
-        ...
 
     async def names(self) -> Sequence[str] | None:
         """Return the names of all secrets; `None` if no feature has a vault or the vault cannot be read."""
-        ...
 
 
 class Files(Protocol):
@@ -184,7 +164,6 @@ class Files(Protocol):
     @property
     def max_bytes(self) -> int:
         """The bytes that the files of one message may have together."""
-        ...
 
     async def add_part(self, name: str, kind: str, blocks: AsyncGenerator[bytes], left: int, /) -> Mapping[str, Any]:
         """Store a file of at most `left` bytes durably; return its item of `attach`.
@@ -192,11 +171,9 @@ class Files(Protocol):
         It is kept for an hour, then as long as a message, or `needed_files` of a feature, has it. Raises ChannelError
         for one that is empty or too large, StoreUnavailableError, and what `blocks` raises.
         """
-        ...
 
     async def has_room(self, size: int, /) -> bool:
         """Whether files of this many bytes together fit in; raises StoreUnavailableError."""
-        ...
 
 
 class RunStarter(Protocol):
@@ -204,11 +181,9 @@ class RunStarter(Protocol):
 
     async def start(self, kind: str, subject: str, request: StartRequest, /) -> ActiveRun:
         """Start a run and return it once it is recorded; raises TocsinError if it cannot be started."""
-        ...
 
     async def subjects(self, kind: str, /) -> Sequence[str] | None:
         """Return the names of the subjects that runs of a kind can be started with; `None` if they are unknown."""
-        ...
 
 
 class Schedules(Protocol):
@@ -216,11 +191,9 @@ class Schedules(Protocol):
 
     async def jobs(self) -> Sequence[ScheduledJob]:
         """Return all jobs by name."""
-        ...
 
     async def jobs_by_subject(self, kind: str, /) -> Mapping[str, Sequence[str]]:
         """Return the IDs of the jobs that start runs of a kind, by the name of the run's subject."""
-        ...
 
 
 class ChatNotes(Protocol):
@@ -228,18 +201,15 @@ class ChatNotes(Protocol):
 
     async def recall(self, chat_id: str, question: str, /) -> Sequence[RecalledEntry]:
         """Return the few entries that may help to answer `question`, the most relevant first; often empty."""
-        ...
 
     async def remember(self, chat_id: str, text: str, /) -> str:
         """Store a text at the request of a chat model and return its key.
 
         Raises TocsinError for text that must not be stored, such as a secret.
         """
-        ...
 
     async def follow(self, old_id: str, new_id: str, /) -> None:
         """Move the entries of a chat to its new ID, as when a group becomes a supergroup; idempotent."""
-        ...
 
 
 class BotView(Protocol):
@@ -247,11 +217,9 @@ class BotView(Protocol):
 
     async def windows(self, chat_id: str = "", /) -> BotWindowList:
         """Return the windows of all chats, or of one chat."""
-        ...
 
     def indicate(self, message: InboundMessage, /) -> AbstractAsyncContextManager[None]:
         """Show a typing indicator in the chat of a message until the context is left."""
-        ...
 
     def may_act(self, message: InboundMessage, /, scope: str = "run") -> bool:
         """Whether the sender of a handled message may start and decide things with buttons.
@@ -259,19 +227,15 @@ class BotView(Protocol):
         Chats of the bot may, because its access rules have let them in; people who are signed in to the dashboard, if
         they have `scope`; elsewhere, the people of ACTION_PEOPLE.
         """
-        ...
 
     def may_admit(self, message: InboundMessage, /) -> bool:
         """Whether the sender of a handled message may decide who may use the bot.
 
         The admin chat may, and who has the scope `admin` of the dashboard; elsewhere, the people of ACTION_PEOPLE.
         """
-        ...
 
     async def admit(self, chat_id: str, caller: Caller, /, *, approved: bool) -> str:
         """Allow or deny a chat, and return the decision as a sentence."""
-        ...
 
     def cause(self, message: InboundMessage, /) -> str:
         """Return the `RunTrigger` of a run that a message starts."""
-        ...

@@ -147,7 +147,6 @@ def load_module(feature: Feature, name: str) -> "ModuleType | None":
 
 
 def load_commands(feature: Feature) -> Commands:
-    """Import the commands of a feature."""
     module = load_module(feature, "commands")
     commands: Commands = module.COMMANDS if module else {}
     return commands

@@ -35,7 +35,6 @@ def load_schema(file: WrittenFile) -> dict[str, Any]:
 
 
 def as_text(schema: dict[str, Any]) -> str:
-    """Return a schema as the text of a JSON file."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 

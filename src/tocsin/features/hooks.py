@@ -119,7 +119,6 @@ NO_HOOKS = FeatureHooks[OpenedNothing](open=OpenedNothing)
 
 
 def load_hooks(feature: Feature) -> FeatureHooks[Any]:
-    """Import the hooks of a feature."""
     module = load_module(feature, "hooks")
     hooks: FeatureHooks[Any] = module.HOOKS if module else NO_HOOKS
     return hooks
@@ -133,7 +132,6 @@ def load_work_hooks(feature: Feature) -> WorkHooks[Any]:
 
 
 def load_checks(feature: Feature) -> Checks[Any]:
-    """Import the checks of a feature."""
     module = load_module(feature, "checks")
     checks: Checks[Any] = module.CHECKS if module else ()
     return checks

@@ -16,15 +16,12 @@ class NoSkills:
     """`RunnableSkills` without skills."""
 
     async def list(self, *, every: bool = False) -> "Sequence[SkillInfo]":
-        """Return an empty list."""
         return ()
 
     async def is_assistant(self, name: str) -> bool:
-        """Return True: there are no programs."""
         return True
 
     async def run(self, name: str, **_: Any) -> NoReturn:
-        """Raise AbilityMissingError."""
         raise AbilityMissingError(f"skill {name} cannot be run: this installation has no skills")
 
 
@@ -32,23 +29,18 @@ class NoAssistants:
     """`Assistants` without skills."""
 
     async def list(self) -> "Sequence[SkillRecord]":
-        """Return an empty list."""
         return ()
 
     async def names(self) -> Collection[str]:
-        """Return no names."""
         return ()
 
     async def run(self, name: str, request: "AssistantRequest") -> NoReturn:
-        """Raise AbilityMissingError."""
         raise AbilityMissingError(f"skill {name} cannot be run: this installation has no assistant skills")
 
     async def start(self, name: str, request: "AssistantRequest", *, dry_run: bool = False) -> NoReturn:
-        """Raise AbilityMissingError."""
         await self.run(name, request)
 
     async def describe(self, name: str, file: str = "", /) -> "tuple[None, Sequence[ActivationCheck]]":
-        """Return no instructions and no checks."""
         return None, ()
 
 
@@ -56,15 +48,12 @@ class NoOperatorChats:
     """`OperatorChats` of an installation without a bot."""
 
     def find(self, ids: Collection[str] = (), /) -> "Sequence[AskedChat]":
-        """Return no chats."""
         return ()
 
     async def tell(self, text: str, /, *, key: str) -> bool:
-        """Return False."""
         return False
 
     async def ask(self, chat: "AskedChat", text: str, /, *, key: str, buttons: "Keyboard") -> None:
-        """Raise AbilityMissingError."""
         raise AbilityMissingError(f"{chat} cannot be asked: no bot is set up")
 
 
@@ -72,17 +61,14 @@ class NoSecrets:
     """`Secrets` without a vault."""
 
     async def reveal(self, name: str, /, *, reader: str) -> NoReturn:
-        """Raise AbilityMissingError."""
         raise AbilityMissingError(f"{reader} cannot read the secret {name}: this installation has no vault")
 
     async def reveal_several(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
-        """Return no secrets; raises AbilityMissingError if `names` has any."""
         for name in names or ():
             await self.reveal(name, reader=reader)
         return {}
 
     async def names(self) -> Sequence[str] | None:
-        """Return `None`."""
         return None
 
 
@@ -90,11 +76,9 @@ class NoRunStarter:
     """`RunStarter` for kinds of run that no feature starts."""
 
     async def start(self, kind: str, subject: str, request: "StartRequest", /) -> NoReturn:
-        """Raise AbilityMissingError."""
         raise AbilityMissingError(f"{subject} cannot be started: no feature starts runs of the kind {kind}")
 
     async def subjects(self, kind: str, /) -> NoReturn:
-        """Raise AbilityMissingError."""
         raise AbilityMissingError(f"no feature starts runs of the kind {kind}")
 
 
@@ -102,11 +86,9 @@ class NoSchedules:
     """`Schedules` without jobs."""
 
     async def jobs(self) -> "Sequence[ScheduledJob]":
-        """Return no jobs."""
         return ()
 
     async def jobs_by_subject(self, kind: str, /) -> Mapping[str, Sequence[str]]:
-        """Return no jobs."""
         return {}
 
 
@@ -114,11 +96,9 @@ class NoChatNotes:
     """`ChatNotes` that stores no entries."""
 
     async def recall(self, chat_id: str, question: str, /) -> "Sequence[RecalledEntry]":
-        """Return no entries."""
         return ()
 
     async def remember(self, chat_id: str, text: str, /) -> NoReturn:
-        """Raise AbilityMissingError."""
         raise AbilityMissingError("notes cannot be stored: this installation has no memory")
 
     async def follow(self, old_id: str, new_id: str, /) -> None:

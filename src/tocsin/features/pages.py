@@ -86,27 +86,21 @@ class TourDemo(Protocol):
     @property
     def home(self) -> "Path":
         """Return the data directory of the demo."""
-        ...
 
     def call(self, method: str, path: str, **body: Any) -> Any:
         """Call an operation of the REST API; return its answer."""
-        ...
 
     def run(self, path: str, **body: Any) -> str:
         """Start a run with `POST`, wait for its end and return its ID."""
-        ...
 
     def wait_until(self, holds: Callable[[], bool], awaited: str) -> None:
         """Wait until `holds` returns true; the error of a time-out names what was `awaited`."""
-        ...
 
     def tocsin(self, *words: str, given: str = "") -> None:
         """Run a command of `tocsin` on the demo's data, with `given` on its standard input."""
-        ...
 
     def start_ssh_servers(self, *names: str) -> Sequence[SshServer]:
         """Start SSH servers that end with the demo; none where sshd is not installed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

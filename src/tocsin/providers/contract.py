@@ -106,11 +106,9 @@ class ChatProvider(Protocol):
         the first piece it is retried only with `on_restart`, which is called first: all pieces so far are void.
         Raises ProviderError, also for an answer that broke off.
         """
-        ...
 
     async def extract(self, question: Question, shape: type[T]) -> T:
         """Return what the model extracts from the conversation, as the pydantic model `shape`; raises ProviderError."""
-        ...
 
     async def work(
         self, question: Question, tools: Sequence[ModelTool], shape: type[T], limits: WorkLimits
@@ -119,8 +117,6 @@ class ChatProvider(Protocol):
 
         Nothing is repeated once a tool was called. Raises ProviderError, with the code `limit` if a limit is reached.
         """
-        ...
 
     async def aclose(self) -> None:
         """Close all connections."""
-        ...

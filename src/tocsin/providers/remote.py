@@ -87,7 +87,6 @@ class RemoteChat:
         return await self._report_outcome(lambda: self._call_within(call, limits.whole_s))
 
     async def aclose(self) -> None:
-        """Close all connections."""
         if self._started is not None:
             await self._started.aclose()
             self._started = None

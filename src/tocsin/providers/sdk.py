@@ -167,7 +167,6 @@ class Model:
         return WorkReport(result.output, usage.requests, usage.input_tokens, usage.output_tokens)
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._http.aclose()
 
     async def _stream(self, question: Question, relay: StreamRelay, patience: asyncio.Timeout) -> Completion:

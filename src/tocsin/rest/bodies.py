@@ -60,7 +60,6 @@ class RequestBody:
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
-        """Return the JSON Schema of the body."""
         return _adapter(_class(cls)).json_schema()
 
     @classmethod

@@ -34,7 +34,6 @@ def audit_facts(scope: Scope) -> dict[str, object]:
 
 
 def read_caller(request: Request) -> Caller:
-    """Return the caller of a request."""
     return Caller(DASHBOARD.name, audit_facts(request.scope))
 
 

@@ -64,15 +64,12 @@ class EventFeed(Protocol):
     @property
     def key(self) -> str:
         """The name of the feed, unique among all feeds; its event IDs are `<key>:<number>`."""
-        ...
 
     async def end(self) -> int:
         """Return the number of the last event."""
-        ...
 
     async def after(self, number: int) -> FeedPage:
         """Return the events after a number."""
-        ...
 
 
 class LiveUpdates(Protocol):
@@ -81,19 +78,15 @@ class LiveUpdates(Protocol):
     @property
     def topics(self) -> Collection[str]:
         """The names of all topics."""
-        ...
 
     async def open(self, topics: Collection[str], last_event_id: str = "") -> "EventStreamResponse":
         """Return a stream of the changes of these topics after `last_event_id`."""
-        ...
 
     async def follow(self, feed: EventFeed, last_event_id: str = "") -> "EventStreamResponse":
         """Return a stream of one feed after `last_event_id`."""
-        ...
 
     def wake(self) -> None:
         """Check feeds for new events now, because this process added some."""
-        ...
 
 
 class OpenStream:

@@ -87,7 +87,6 @@ class Operation(APIRoute):
         await self.app(scope, receive, send)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler of requests."""
         framework = super().get_route_handler()
 
         async def answer(request: Request) -> Response:

@@ -37,11 +37,9 @@ class BegunRun(Protocol):
     @property
     def run(self) -> Run:
         """The run as it was at its start."""
-        ...
 
     async def wait(self) -> Run:
         """Return the run once it has ended and its audit entry is written; cancelling this does not cancel the run."""
-        ...
 
 
 async def answer_run(request: Request, running: BegunRun) -> JSONResponse:
@@ -62,7 +60,6 @@ async def answer_run(request: Request, running: BegunRun) -> JSONResponse:
 
 
 def accepted(document: Mapping[str, Any], run_id: str, waited: int = 0) -> JSONResponse:
-    """Return the response for a run that has not ended."""
     return JSONResponse(dict(document), 202, headers=_applied(run_id, waited))
 
 

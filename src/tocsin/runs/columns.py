@@ -26,7 +26,6 @@ class Row(Protocol):
 
     def __getitem__(self, name: str, /) -> Any:
         """Return the value of a column."""
-        ...
 
 
 def read_run(row: Row) -> Run:
@@ -73,7 +72,6 @@ def _read_result(kept: dict[str, Any]) -> OutputResult:
 
 
 def _write_delivery(delivery: OutputDelivery) -> dict[str, Any]:
-    """Return the columns of a delivery."""
     return {
         "delivery_status": delivery.status,
         "delivery_results": json.dumps(to_json(delivery)["results"]),
@@ -82,7 +80,6 @@ def _write_delivery(delivery: OutputDelivery) -> dict[str, Any]:
 
 
 def write_mapping(value: Mapping[str, Any] | None) -> str | None:
-    """Return a mapping as JSON."""
     return None if value is None else json.dumps(dict(value), default=str)
 
 
@@ -129,7 +126,6 @@ def write_record(record: StoredRun) -> dict[str, Any]:
 
 
 def part_kind(part: StepRun | HostResult) -> str:
-    """Return `step` or `host`."""
     return "step" if isinstance(part, StepRun) else "host"
 
 
@@ -139,7 +135,6 @@ def part_name(part: StepRun | HostResult) -> str:
 
 
 def write_part(part: StepRun | HostResult) -> str:
-    """Return a step or a host as JSON."""
     return json.dumps({name: getattr(part, name) for name in part.__slots__}, default=str)
 
 
@@ -162,7 +157,6 @@ def read_record(row: Row, task: RunTask | None, waits: Iterable[StepWait]) -> St
 
 
 def write_task(task: RunTask) -> dict[str, Any]:
-    """Return a task as columns."""
     return {
         "request": write_mapping(task.request),
         "caller": write_mapping(task.caller),
@@ -180,7 +174,6 @@ def read_task(row: Row) -> RunTask:
 
 
 def write_wait(run_id: str, wait: StepWait) -> dict[str, Any]:
-    """Return a question as columns."""
     asks, decision = wait.question, wait.decision
     return {
         "run_id": run_id,

@@ -65,7 +65,6 @@ class StartRun(Protocol):
 
     async def __call__(self, kind: str, subject: str, request: StartRequest, /) -> ActiveRun:
         """Return the run as soon as it is recorded; raises TocsinError if it cannot be started."""
-        ...
 
 
 def as_retry(order: RunSpec, retry: Retry | None) -> RunSpec:

@@ -31,7 +31,6 @@ class RunFilter:
 
 
 def matches(query: RunFilter, run: Run) -> bool:
-    """Whether a run matches a search."""
     text = "\n".join((run.subject_name, run.actor or "", run.reason or "")).lower()
     return (
         (not query.kind or run.kind == query.kind)

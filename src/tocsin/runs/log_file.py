@@ -109,7 +109,6 @@ class LogFollower:
             return []
 
     def close(self) -> None:
-        """Close the file."""
         if self._file:
             self._file.close()
         self._file = None

@@ -85,11 +85,9 @@ class WritableSpace(Protocol):
 
     async def attach(self, pid: int) -> None:
         """Prepare the folders for the child process `pid`, which waits for a line on its standard input."""
-        ...
 
     def excess(self) -> str:
         """Return the limit that the child has reached, or `""`. Blocks."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +330,6 @@ class Run(RunSummary):
     home: Private[str] = ""  # the data directory of the run, in a store that several hosts share
 
     def with_parts(self, parts: Iterable[StepRun | HostResult]) -> "Run":
-        """Return the run with these steps and hosts."""
         found = tuple(parts)
         steps = tuple(part for part in found if isinstance(part, StepRun))
         return replace(self, steps=steps, hosts=tuple(part for part in found if isinstance(part, HostResult)))

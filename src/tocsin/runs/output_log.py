@@ -57,7 +57,6 @@ class _Splitter:
         self._returned = False  # the last character was a carriage return: more text replaces the line
 
     def take(self, data: bytes) -> Iterator[str]:
-        """Yield the lines that end in `data`."""
         *ended, begun = data.split(b"\n")
         for part in ended:
             self._add(part)
@@ -286,7 +285,6 @@ class OutputLog:
         return shown, left_out
 
     def _read_ring(self) -> list[Line]:
-        """Return the complete lines in the ring."""
         self._tail = _Lines(self._redact, self._head.count + self._dropped_lines)
         self._fresh = self._fresh_cost = 0
         torn = set(self._torn)
@@ -323,7 +321,6 @@ class _Lines:
         return any(splitter.has_cut for splitter in self._splitters.values())
 
     def take(self, stream: str, data: bytes, ts: float) -> Iterator[Line]:
-        """Yield the lines that end in `data`."""
         for text in self._splitters.setdefault(stream, _Splitter()).take(data):
             yield self._line(stream, text, ts)
 

@@ -81,19 +81,15 @@ class RunQueue(Protocol):
 
     def at_work(self) -> Sequence[ActiveRow]:
         """Return the runs that have started."""
-        ...
 
     def queued(self) -> Sequence[QueuedRow]:
         """Return the queued runs in the order in which they are due."""
-        ...
 
     def add(self, record: StoredRun) -> None:
         """Add a run of this kind."""
-        ...
 
     def change(self, run_id: str, edit: Callable[[StoredRun], StoredRun]) -> StoredRun:
         """Replace a run with the result of `edit`; raises UnknownRunError."""
-        ...
 
 
 def take(queue: RunQueue, run_id: str, owner: str, now: float) -> Run | None:

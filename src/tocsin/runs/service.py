@@ -95,7 +95,6 @@ class Runs(QueueingExecutor):
         return await self._recovery.interrupt_runs_of(owner)
 
     async def waiting(self, run_id: str) -> list[WaitingStep]:
-        """Return the steps of a run that wait for a decision."""
         return await self.store.approvals.waiting(run_id)
 
     async def asked(self, question: str) -> WaitingStep:

@@ -54,12 +54,10 @@ class RunEndedError(TocsinError):
 
 
 def unknown_run(text: str) -> UnknownRunError:
-    """Return the error for an ID that no run has."""
     return UnknownRunError(f"unknown run: {text[:60]}", hint="`tocsin runs list` shows the runs")
 
 
 def instant_taken_error(run: Run) -> InstantRecordedError:
-    """Return the error for an instant that already has a run."""
     return InstantRecordedError(f"{run.subject_name}: a run for this time is already recorded")
 
 

@@ -76,7 +76,6 @@ class CronExpression:
         self.is_rolling = minute.startswith("*") or hour.startswith("*")
 
     def matches(self, day: date) -> bool:
-        """Whether the expression selects a day."""
         return day.month in self.months and bool(self._fields.match_day(day))
 
     def words(self) -> str:

@@ -40,19 +40,15 @@ class Schedule(Protocol):
 
     def after(self, moment: float) -> float | None:
         """Return the first instant after `moment`, or `None`."""
-        ...
 
     def newest(self, after: float, until: float, limit: int) -> Instants:
         """Return the newest instants after `after`, up to and including `until`."""
-        ...
 
     def words(self) -> str:
         """Return the schedule in words, with the time zone where it matters."""
-        ...
 
     def note(self, instant: float) -> str:
         """Return the effect of a clock change on an instant, or `""`."""
-        ...
 
 
 def read_schedule(text: str, zone: str, anchor: float) -> Schedule:
@@ -89,23 +85,19 @@ class EverySchedule:
     anchor: float
 
     def after(self, moment: float) -> float | None:
-        """Return the first instant after `moment`, or `None`."""
         passed = max(0, int((moment - self.anchor) // self.period_s))
         found = self.anchor + (passed + 1) * self.period_s
         return found if found > moment else found + self.period_s
 
     def newest(self, after: float, until: float, limit: int) -> Instants:
-        """Return the newest instants after `after`, up to and including `until`."""
         count = int((until - self.anchor) // self.period_s)
         backwards = (self.anchor + n * self.period_s for n in range(count, 0, -1))
         return _newest(backwards, after, until, limit)
 
     def words(self) -> str:
-        """Return the schedule in words, with the time zone where it matters."""
         return f"Every {duration_words(self.period_s)}"
 
     def note(self, instant: float) -> str:
-        """Return the effect of a clock change on an instant, or `""`."""
         return ""
 
 
@@ -118,19 +110,15 @@ class OnceSchedule:
     moved: bool = False
 
     def after(self, moment: float) -> float | None:
-        """Return the first instant after `moment`, or `None`."""
         return self.moment if self.moment > moment else None
 
     def newest(self, after: float, until: float, limit: int) -> Instants:
-        """Return the newest instants after `after`, up to and including `until`."""
         return _newest(iter((self.moment,)), after, until, limit)
 
     def words(self) -> str:
-        """Return the schedule in words, with the time zone where it matters."""
         return f"Once at {datetime.fromtimestamp(self.moment, self.zone):%Y-%m-%d %H:%M}, {self.zone.key}"
 
     def note(self, instant: float) -> str:
-        """Return the effect of a clock change on an instant, or `""`."""
         return f"clock change: runs at {datetime.fromtimestamp(instant, self.zone):%H:%M}" if self.moved else ""
 
 
@@ -142,11 +130,9 @@ class StartSchedule:
         return None
 
     def newest(self, after: float, until: float, limit: int) -> Instants:
-        """Return no instants."""
         return Instants([], more=False)
 
     def words(self) -> str:
-        """Return the schedule in words."""
         return "Once after each start of the machine"
 
     def note(self, instant: float) -> str:
@@ -165,7 +151,6 @@ class CronSchedule:
             raise ScheduleError(f"{shorten(expression.text)!r} never occurs", field="day of month")
 
     def after(self, moment: float) -> float | None:
-        """Return the first instant after `moment`, or `None`."""
         day = self._day_of(moment)
         last = min(day.year + _HORIZON_YEARS, _LATEST_YEAR)
         while day.year <= last:
@@ -178,15 +163,12 @@ class CronSchedule:
         return None
 
     def newest(self, after: float, until: float, limit: int) -> Instants:
-        """Return the newest instants after `after`, up to and including `until`."""
         return _newest(self._backwards(after, until), after, until, limit)
 
     def words(self) -> str:
-        """Return the schedule in words, with the time zone where it matters."""
         return f"{self.expression.words()}, {self.zone.key}"
 
     def note(self, instant: float) -> str:
-        """Return the effect of a clock change on an instant, or `""`."""
         local = datetime.fromtimestamp(instant, self.zone)
         if self._bounds(local.date())[1] == DAY_S and self._bounds(local.date() - _ONE_DAY)[1] == DAY_S:
             return ""

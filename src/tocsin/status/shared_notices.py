@@ -13,7 +13,6 @@ class SharedNotices:
         self._client = client
 
     async def add(self, text: str) -> None:
-        """Add a notice."""
         await self._client.command("RPUSH", _KEY, text)
         await self._client.command("LTRIM", _KEY, -KEPT, -1)
 

@@ -289,7 +289,6 @@ async def _readable(source: TextIO) -> None:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether the stream is a terminal."""
     return stream is not None and stream.isatty()
 
 

@@ -63,7 +63,6 @@ class Parser(argparse.ArgumentParser):
         return arguments
 
     def long_options(self) -> list[str]:
-        """Return the long options of this command."""
         return [option for option in self._option_string_actions if option.startswith("--")]
 
     def error(self, message: str) -> NoReturn:

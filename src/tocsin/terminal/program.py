@@ -18,11 +18,9 @@ class Program(Protocol):
 
         Without `late`, the settings layers of features are skipped: for the commands of a feature that has one.
         """
-        ...
 
     def audit(self, settings: "Settings") -> "AuditTrail":
         """Return the audit trail alone, for commands that end before the program is open; it needs no closing."""
-        ...
 
     def run_with_dashboard(
         self, work: Callable[[Any, Callable[[str, frozenset[str]], Any]], Coroutine[Any, Any, T]]
@@ -32,7 +30,6 @@ class Program(Protocol):
         The dashboard takes each request as one of the owner of the token that the function is called with, or, without
         a token, of the account that runs Tocsin, limited to the scopes.
         """
-        ...
 
     def run(self, work: Callable[[Any], Coroutine[Any, Any, T]], *, writes: bool = False) -> T:
         """Open the program, run `work` with the result of the feature's `open`, and close the program.
@@ -40,4 +37,3 @@ class Program(Protocol):
         With `writes`, for commands that need the database, raises ConfigError if this user cannot write to the data
         directory.
         """
-        ...

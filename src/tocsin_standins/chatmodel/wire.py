@@ -280,7 +280,6 @@ class Anthropic:
         yield self._event("message_stop")
 
     def error_event(self) -> bytes:
-        """Return an `error` event."""
         return self._event("error", error={"type": "overloaded_error", "message": "Overloaded"})
 
     def refusal(self, status: int, code: str, text: str, seconds: float = 0.0) -> web.Response:

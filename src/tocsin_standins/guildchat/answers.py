@@ -118,7 +118,6 @@ def invalid(name: str, code: str, message: str) -> RefusalError:
 
 
 def refuse(code: int) -> RefusalError:
-    """Return the refusal with this code."""
     return RefusalError(refusal(code))
 
 

@@ -201,7 +201,6 @@ class GuildChat(HttpStandIn):
         return [self.files[file["id"]] for each in messages for file in each["attachments"]]
 
     def _attach(self, files: list[UploadedAttachment]) -> list[dict[str, Any]]:
-        """Keep the files of a message and return its attachments."""
         found = []
         for file in files:
             file_id = self.snowflake()

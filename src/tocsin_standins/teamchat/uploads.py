@@ -70,7 +70,6 @@ class Uploads:
         return {"ok": True, "files": [{"id": file["id"], "title": file.get("title", "")} for file in files]}
 
     def delete(self, request: web.Request, args: Mapping[str, Any]) -> dict[str, Any]:
-        """files.delete."""
         self._workspace.check_scope("files.delete")
         file = str(args.get("file") or "")
         if file not in self.shared:

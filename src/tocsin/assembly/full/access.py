@@ -22,7 +22,6 @@ def open_tokens(app: "App") -> ApiTokens:
 
 
 def open_sign_ins(app: "App") -> SignIns:
-    """Return the sign-in of the dashboard."""
     throttle = LoginThrottle(app.clock.monotonic)
     return SignIns(
         DashboardAccount(app.settings, app.database, PasswordChecks(), throttle),

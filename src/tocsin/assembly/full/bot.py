@@ -108,7 +108,6 @@ def build_access(
     tell: Tell | None = None,
     shown_as: ShownAs | None = None,
 ) -> Access:
-    """Return the allowlist of the bot."""
     return Access(store, audit, settings.allowed, settings.admin, tell, shown_as)
 
 

@@ -35,7 +35,6 @@ class ProgramBotView:
         self._sessions: Sessions | None = None
 
     def use(self, sessions: Sessions) -> None:
-        """Use the sessions of the bot of this process."""
         self._sessions = sessions
 
     def indicate(self, message: InboundMessage, /) -> AbstractAsyncContextManager[None]:

@@ -92,7 +92,6 @@ def open_dashboard(app: "App", inbox: "Inbox") -> "tuple[EventHub, Callable[[Cal
 
 
 def dashboard_document(app: "App") -> dict[str, Any]:
-    """Return the OpenAPI document of the dashboard."""
     return build_document(_parts(app, lambda: False, None, None))
 
 
@@ -224,12 +223,10 @@ class AccessAdmin:
         self._app = app
 
     async def listing(self) -> Sequence[Listed]:
-        """Return every known chat."""
         access, _ = open_access(self._app, Caller(DASHBOARD.name), self._app.stores.bot().access)
         return await access.listing()
 
     async def change(self, what: str, chat_id: str, caller: "Caller") -> Change:
-        """Approve, deny or remove a chat, and return the decision; raises TocsinError."""
         access, channel = open_access(self._app, caller, self._app.stores.bot().access)
         try:
             known = channel.variables.admin.parse(chat_id)

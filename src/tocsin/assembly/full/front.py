@@ -28,14 +28,12 @@ class FrontDoorWork:
         self._running: list[BackgroundService] = []
 
     def open(self) -> None:
-        """Begin the work."""
         host = self._app.settings[FRONT_DOOR_HOST]
         for warning in check_front_door_bind(self._app.settings, host):
             log.warning(warning)
         self._opened.set()
 
     def stop(self) -> None:
-        """End the work."""
         self._stop.set()
         for service in self._running:
             service.stop()

@@ -183,7 +183,6 @@ def access_decision(facts: Mapping[str, object], said: str) -> Notice:
 
 
 def weak_settings(settings: Settings) -> list[Notice]:
-    """Return the notice about weak settings."""
     notices = []
     for warning in validate_security(settings):
         level = NoticeLevel.ERROR if warning.startswith("DANGER") else NoticeLevel.WARNING

@@ -13,19 +13,15 @@ class Movable(Protocol[R]):
 
     async def count(self) -> int:
         """Return the number of records to move."""
-        ...
 
     async def oldest(self, limit: int) -> Sequence[R]:
         """Return the first records in order."""
-        ...
 
     async def take_in(self, records: Sequence[R]) -> None:
         """Store records after the existing ones; a known record stays unchanged."""
-        ...
 
     async def remove(self, records: Sequence[R]) -> None:
         """Remove records that the other store has."""
-        ...
 
 
 class Move(Generic[R]):

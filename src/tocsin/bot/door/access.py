@@ -241,7 +241,6 @@ def request_details(message: InboundMessage) -> dict[str, str]:
 
 
 def request_text(record: Record) -> str:
-    """Return the text of an access request for the admin."""
     lines = [f"Access requested by chat {record.chat_id}: /approve {record.chat_id}"]
     lines += label_details(record.details)
     return "\n".join([*lines, f"To deny access: /deny {record.chat_id}"] if record.details else lines)

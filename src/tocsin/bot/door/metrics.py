@@ -13,8 +13,6 @@ BOT_METRICS = (CHATS, REQUEST)
 
 
 def bot_metrics(stores: Callable[[], BotStores], now: Callable[[], float]) -> MetricSource:
-    """Return the metrics of access to the bot."""
-
     async def read() -> list[Sample]:
         records = await stores().access.records()
         states = [record.state for record in records]

@@ -24,11 +24,9 @@ class ChatAccess(Protocol):
 
     async def listing(self) -> Sequence[Listed]:
         """Return every known chat."""
-        ...
 
     async def change(self, what: str, chat_id: str, caller: Caller) -> Change:
         """Approve, deny or remove a chat, and return the decision; raises TocsinError."""
-        ...
 
 
 class AccessRoutes:
@@ -59,5 +57,4 @@ class AccessRoutes:
 
 
 def access_operations(access: ChatAccess) -> Operations:
-    """Return the operations."""
     return Operations("access", AccessRoutes(access))

@@ -83,7 +83,6 @@ class Plans:
 
 
 def encode_steps(steps: Sequence[Step]) -> str:
-    """Encode steps as JSON."""
     return json.dumps([asdict(step) for step in steps])
 
 

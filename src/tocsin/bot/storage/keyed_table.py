@@ -22,18 +22,15 @@ class KeyedTable(Protocol):
 
     async def get(self, key: str) -> str | None:
         """Return the text of a key."""
-        ...
 
     async def all(self) -> Mapping[str, str]:
         """Return all texts by key."""
-        ...
 
     async def change(self, key: str, update: Update) -> TableChange:
         """Replace the text of a key with the result of `update`.
 
         The change is atomic. `update` may be called several times; the last call counts.
         """
-        ...
 
 
 # Opens a table by name; its texts expire that many seconds after their last change, 0 means never.

@@ -16,18 +16,14 @@ class StoredPressClaims:
         self._claims = open_table("presses", KEPT_S)
 
     async def claim(self, delivery: str, claim: PressClaim) -> PressClaim:
-        """Store the claim unless there is one; return the one that is stored."""
         text = json.dumps(asdict(claim))
         return _read((await self._claims.change(delivery, lambda present, _: present or text)).after or text)
 
     async def find(self, delivery: str) -> PressClaim | None:
-        """Return the claim of a delivery."""
         found = await self._claims.get(delivery)
         return _read(found) if found else None
 
     async def release(self, delivery: str, event: str) -> None:
-        """Remove the claim of an event that had no effect after all."""
-
         def remove(present: str | None, _: float) -> str | None:
             return None if present and _read(present).event == event else present
 

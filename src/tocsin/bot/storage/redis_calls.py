@@ -12,11 +12,9 @@ class RedisCalls(Protocol):
 
     async def command(self, *words: Argument) -> Any:
         """Run one command."""
-        ...
 
     async def run(self, script: Script, keys: Sequence[Argument], args: Sequence[Argument]) -> Any:
         """Run a script as one transaction."""
-        ...
 
 
 class CallsAfter:
@@ -28,12 +26,10 @@ class CallsAfter:
         self._lock = asyncio.Lock()
 
     async def command(self, *words: Argument) -> Any:
-        """Run one command."""
         await self._once()
         return await self._calls.command(*words)
 
     async def run(self, script: Script, keys: Sequence[Argument], args: Sequence[Argument]) -> Any:
-        """Run a script as one transaction."""
         await self._once()
         return await self._calls.run(script, keys, args)
 

@@ -47,5 +47,4 @@ class RedisKeyedTable:
 
 
 def redis_tables(client: RedisCalls, prefix: str) -> OpenTable:
-    """Return the function that opens a table."""
     return partial(RedisKeyedTable, client, prefix)

@@ -198,5 +198,4 @@ class Previews:
         return Preview(received, self._channel, self._persistence, self._limiter, known)
 
     async def forget(self, received: MessageContext) -> None:
-        """Forget the preview of `received`."""
         await self._persistence.forget_preview(received.id)

@@ -46,23 +46,18 @@ class SessionStore(Protocol):
 
     async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:
         """Append all entries, or none if `id` was appended before; trim and refresh. Return True if appended."""
-        ...
 
     async def edit(self, entry: SessionEntry) -> bool:
         """Replace the content of the entry with that message ID; return True if there is one."""
-        ...
 
     async def get(self, chat_id: str) -> tuple[SessionEntry, ...]:
         """Return the window, the oldest first."""
-        ...
 
     async def clear(self, chat_id: str) -> None:
         """Delete the window; IDs are kept, so that a late retry does not restore an exchange."""
-        ...
 
     async def chats(self) -> tuple[str, ...]:
         """Return the chats that have a window, at most `MAX_CHATS` of them."""
-        ...
 
 
 @dataclass(slots=True)
@@ -83,7 +78,6 @@ class MemorySessions:
         self._chats: OrderedDict[str, _Chat] = OrderedDict()  # ordered by last message, the oldest first
 
     async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:
-        """Append to the window in memory."""
         chat = self._find(chat_id) or _Chat(deque(maxlen=self._window))
         if id in chat.ids:
             return False
@@ -93,7 +87,6 @@ class MemorySessions:
         return True
 
     async def edit(self, entry: SessionEntry) -> bool:
-        """Replace one entry in memory."""
         chat = self._find(entry.chat_id)
         if chat is None:
             return False
@@ -105,12 +98,10 @@ class MemorySessions:
         return False
 
     async def get(self, chat_id: str) -> tuple[SessionEntry, ...]:
-        """Return the window in memory."""
         chat = self._find(chat_id)
         return tuple(chat.window) if chat else ()
 
     async def clear(self, chat_id: str) -> None:
-        """Clear the window in memory."""
         if chat := self._find(chat_id):
             chat.window.clear()
 
@@ -124,12 +115,10 @@ class MemorySessions:
         self._refresh(chat_id, chat)
 
     def windows(self) -> dict[str, tuple[SessionEntry, ...]]:
-        """Return the window of every chat that has one."""
         found = ((chat_id, self._find(chat_id)) for chat_id in tuple(self._chats))
         return {chat_id: tuple(chat.window) for chat_id, chat in found if chat and chat.window}
 
     async def chats(self) -> tuple[str, ...]:
-        """Return the chats that have a window in memory."""
         return tuple(self.windows())
 
     def __len__(self) -> int:
@@ -223,7 +212,6 @@ class Sessions:
         return await self._change(chat_id, lambda store: store.edit(entry))
 
     async def get(self, chat_id: str) -> tuple[SessionEntry, ...]:
-        """Return the window, the oldest first."""
         async with self._lock(chat_id):
             if redis := await self._replay_missed(chat_id):
                 try:
@@ -236,7 +224,6 @@ class Sessions:
             return await self._memory.get(chat_id)
 
     async def chats(self) -> tuple[str, ...]:
-        """Return the chats that have a window."""
         if self._redis is not None and self._clock.monotonic() >= self._away_until:
             try:
                 return await self._redis.chats()

@@ -11,7 +11,6 @@ from tocsin.terminal.output import DONE, Console
 
 
 def configure_openapi(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin openapi`."""
     parser.epilog = "example: tocsin openapi > openapi.json"
     parser.set_defaults(run=_openapi)
 

@@ -21,7 +21,6 @@ MAX_IMAGE_BYTES = 20 * 1024 * 1024  # as for the bot; images that are larger tha
 
 
 def configure_ask(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin ask`."""
     parser.epilog = (
         "examples:\n"
         '  tocsin ask "What does exit code 137 mean?"\n'

@@ -14,7 +14,6 @@ from tocsin.terminal.output import DONE, Console
 
 
 def configure_channels(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin channels`."""
     parser.epilog = "example: tocsin channels --json"
     parser.add_argument(
         "--services",

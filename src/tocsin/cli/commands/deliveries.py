@@ -66,7 +66,6 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
 
 
 def configure_publish(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin publish`."""
     parser.epilog = 'example: tocsin publish email ops@example.org "Backup done"'
     parser.add_argument("channel", help="channel or alias; `tocsin channels` lists them")
     parser.add_argument("target", help="address of the recipient on the channel, such as a chat ID")

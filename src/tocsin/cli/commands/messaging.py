@@ -31,14 +31,12 @@ YES = "do not ask for confirmation before a long text is sent as many messages"
 
 
 def configure_test(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin test`."""
     parser.epilog = "example: tocsin test email"
     parser.add_argument("channel", help="channel or alias; `tocsin channels` lists them")
     parser.set_defaults(run=_test)
 
 
 def configure_send(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin send`."""
     parser.epilog = """examples:
   tocsin send email ops@example.org "Backup done"
   df -h | tocsin send email ops@example.org --title "Disks of web1" --format plain -
@@ -57,7 +55,6 @@ Without --title, the first line of a text of several lines is the subject of a m
 
 
 def configure_withdraw(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin withdraw`."""
     parser.epilog = "example: tocsin withdraw email ops@example.org disk-web1"
     parser.add_argument("channel", help="channel or alias; `tocsin channels` lists them")
     parser.add_argument("target", help="address that the message was sent to")
@@ -66,7 +63,6 @@ def configure_withdraw(parser: argparse.ArgumentParser) -> None:
 
 
 def configure_profiles(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin profiles`."""
     parser.epilog = """example: tocsin profiles
 
 example of a profiles.yaml:
@@ -78,7 +74,6 @@ example of a profiles.yaml:
 
 
 def configure_notify(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin notify`."""
     parser.epilog = 'example: tocsin notify oncall "Disk 91 % full"'
     parser.add_argument("profile", help="notification profile; `tocsin profiles` lists them")
     parser.add_argument(

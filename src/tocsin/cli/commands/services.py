@@ -26,7 +26,6 @@ log = logging.getLogger(__name__)
 
 
 def configure_up(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin up`."""
     parser.epilog = (
         "example: tocsin up\n\n"
         "Runs the gateway, the queue and the scheduler, and the dashboard and the bot if they are configured."
@@ -35,7 +34,6 @@ def configure_up(parser: argparse.ArgumentParser) -> None:
 
 
 def configure_gateway(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin gateway`."""
     parser.epilog = (
         "example: tocsin gateway\n\n"
         "Also works off the queue and received messages. The scheduler runs with `tocsin up` or `tocsin dashboard`."
@@ -44,7 +42,6 @@ def configure_gateway(parser: argparse.ArgumentParser) -> None:
 
 
 def configure_worker(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin worker`."""
     parser.epilog = (
         "example: tocsin worker\n\n"
         "Serves no HTTP. Several workers share the load: on one host, or with STORE=redis on any host."

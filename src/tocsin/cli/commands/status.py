@@ -13,7 +13,6 @@ from tocsin.terminal.output import DONE, FAILED, Console
 
 
 def configure_status(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin status`."""
     parser.epilog = "example: tocsin status\n\nexit code 0: no subsystem has an error, 1: a subsystem has an error"
     parser.set_defaults(run=_status)
 

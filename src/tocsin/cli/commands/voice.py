@@ -18,7 +18,6 @@ from tocsin.terminal.packages import how_to_install
 
 
 def configure_voice(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin voice`."""
     commands = add_subcommands(parser, {"install": "download the English speech model (148 MB) and check it"})
     parser.epilog = commands["install"].epilog = "example: tocsin voice install"
     commands["install"].set_defaults(run=_install)

@@ -74,7 +74,6 @@ DOOR = "nas"  # name of the door for other tools
 
 
 def configure_demo(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin demo`."""
     parser.epilog = "example: tocsin demo"
     parser.set_defaults(run=_run)
 
@@ -167,7 +166,6 @@ async def _agent_token(app: App) -> str:
 
 
 async def _door(app: App) -> str:
-    """Return the address of a door."""
     doors, actor = app.features.opened("doors"), DoorActor(CLI.name)
     try:
         address = await doors.add(DOOR, {"profile": PROFILE}, actor)

@@ -36,7 +36,6 @@ from tocsin.terminal.packages import not_installed
 
 
 def configure_doctor(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin doctor`."""
     parser.epilog = "example: tocsin doctor --offline"
     parser.add_argument("--offline", action="store_true", help="skip the checks that call providers")
     parser.set_defaults(run=_run)

@@ -10,7 +10,6 @@ from tocsin.terminal.findings import Finding, failure
 
 
 async def check_files(app: App) -> list[Finding]:
-    """Check the files that people write."""
     findings = [*await check_targets(app), *check_profiles(app)]
     return [*findings, *await feature_findings(app.features, at_start=True)]
 
@@ -41,7 +40,6 @@ def check_profiles(app: App) -> Iterator[Finding]:
 
 
 def check_audit_log(app: App) -> Finding:
-    """Check that the audit log can be read."""
     try:
         newest = app.audit.log.tail(1)
     except TocsinError as error:

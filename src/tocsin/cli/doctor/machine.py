@@ -141,7 +141,6 @@ def check_env_file(settings: Settings) -> Iterator[Finding]:
 
 
 def check_names(settings: Settings) -> Iterator[Finding]:
-    """Check that no setting is misspelt."""
     for unknown in unknown_settings(settings):
         yield Finding("warning", "settings", str(unknown), unknown.hint)
 

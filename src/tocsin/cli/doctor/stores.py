@@ -27,7 +27,6 @@ def has_database(app: App) -> bool:
 
 
 async def check_queue(app: App) -> AsyncIterator[Finding]:
-    """Check that the queue is reliable."""
     health = await app.outbox.store.health()
     held: list[Finding] = []
     try:

@@ -29,7 +29,6 @@ SOURCE = "cli"
 
 
 def configure_intake(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin intake`."""
     parser.epilog = (
         'example: tocsin intake "Look for leaked credentials; then audit the dependencies"\n\n'
         "Assistant skills inspect the working directory.\n"

@@ -23,7 +23,6 @@ SHELLS = ("bash", "zsh", "tcsh")
 
 
 def configure_init(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin init`."""
     parser.epilog = "examples:\n  tocsin init\n  tocsin init --here"
     parser.add_argument(
         "--here",
@@ -34,7 +33,6 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
 
 
 def configure_setup(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin setup`."""
     parser.epilog = "example: tocsin setup"
     parser.add_argument("channel", nargs="?", help="channel or alias to connect; default: ask")
     parser.set_defaults(run=ask_for_channel)
@@ -52,7 +50,6 @@ def configure_config(parser: argparse.ArgumentParser) -> None:
 
 
 def configure_completion(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin completion`."""
     parser.epilog = 'example: eval "$(tocsin completion bash)"'
     parser.add_argument("shell", choices=SHELLS, help="shell for which to print the script")
     parser.set_defaults(run=_completion)

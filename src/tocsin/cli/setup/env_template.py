@@ -27,7 +27,6 @@ def env_template(specs: Iterable[ChannelSpec], features: Iterable[Feature], valu
 
 
 def default_text(variable: Variable[Any]) -> str:
-    """Return the default of a variable as text."""
     return variable.shown_default or format_for_env(variable.default)
 
 

@@ -15,7 +15,6 @@ _SCHEMA_HINT = "`tocsin schema` lists them"
 
 
 def configure_schema(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin schema`."""
     parser.epilog = "examples:\n  tocsin schema\n  tocsin schema watchers > watchers.json\n  tocsin schema --write"
     parser.add_argument("name", nargs="?", default="", help="name of the schema to print (default: list all)")
     parser.add_argument("--write", action="store_true", help="write all schemas to `schemas` in the data directory")

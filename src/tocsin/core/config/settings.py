@@ -73,15 +73,12 @@ class SecretStore(Protocol):
 
     def by_name(self) -> Mapping[str, str]:
         """Return all values; raise TocsinError."""
-        ...
 
     def further(self) -> Iterable[str]:
         """Return the values added since the last call; called often, and never raises."""
-        ...
 
     def unreadable(self) -> bool:
         """Whether some values may be unreadable."""
-        ...
 
 
 class LateLayer(NamedTuple):

@@ -40,11 +40,9 @@ class ExpressionScope(Protocol):
 
     def value_of(self, path: str) -> Any:
         """Return the value of a name such as `steps.dump.status`."""
-        ...
 
     def call(self, function: str, arguments: list[Any]) -> Any:
         """Return the result of a function of the vocabulary."""
-        ...
 
     def spend(self, steps: int) -> None:
         """Count work before it is done; a scope with a limit raises ExpressionError."""
@@ -112,15 +110,12 @@ class Expression:
     root: Node
 
     def names(self) -> Iterator[str]:
-        """Yield the names that it references."""
         yield from (node.path for node in _walk(self.root) if isinstance(node, Name))
 
     def calls(self, functions: Collection[str]) -> bool:
-        """Whether it calls one of these functions."""
         return any(isinstance(node, Call) and node.function in functions for node in _walk(self.root))
 
     def is_true(self) -> bool:
-        """Whether a constant is true."""
         return _truth(_value(self.root, _NOWHERE))
 
     def is_constant(self) -> bool:

@@ -47,7 +47,6 @@ class Template:
     pieces: tuple[Piece, ...] = ()
 
     def placeholders(self) -> Iterator[Placeholder]:
-        """Yield the placeholders."""
         yield from (piece for piece in self.pieces if isinstance(piece, Placeholder))
 
     def fill(self, value_of: Callable[[Placeholder], str]) -> str:

@@ -83,7 +83,6 @@ class Budget:
         self._until = time.thread_time() + cpu_s
 
     def spend(self, steps: int) -> None:
-        """Count steps."""
         self._left -= steps
         if self._left < 0:
             raise ExpressionError("it takes too many steps")
@@ -137,7 +136,6 @@ class TextScope(ExpressionScope):
         return found.search(read)
 
     def spell(self, value: Any) -> str:
-        """Return a value as text."""
         if isinstance(value, list | dict):
             self.spend(check_size(value))
         return spell(value)

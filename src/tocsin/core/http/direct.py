@@ -100,7 +100,6 @@ class DirectTransport:
         return made
 
     async def aclose(self) -> None:
-        """Close all connections."""
         for guarded in self._guarded:
             await guarded.aclose()
         for connections in self._idle.values():

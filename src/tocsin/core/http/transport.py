@@ -75,18 +75,15 @@ class Transport(Protocol):
         A body over `max_body_bytes` is cut there and not `complete`. Raises RemoteError: transient if no connection was
         made, ambiguous if the request was sent but no response was received.
         """
-        ...
 
     def guarded(self, check_address: Callable[[str], None]) -> "Transport":
         """Return a transport that calls `check_address` with each address before it connects.
 
         `check_address` raises if the address is forbidden. The connections are closed with those of this transport.
         """
-        ...
 
     async def aclose(self) -> None:
         """Close all connections."""
-        ...
 
 
 def connect_failed(url: str, reason: str, hint: str = "check the network and the address") -> RemoteError:

@@ -20,15 +20,12 @@ class Beats(Protocol):
 
     async def add(self, identity: str) -> None:
         """Count a heartbeat."""
-        ...
 
     async def remove(self, identities: Sequence[str]) -> None:
         """Delete the counters of processes."""
-        ...
 
     async def all(self) -> dict[str, int]:
         """Return the counters of all processes."""
-        ...
 
 
 class SqliteBeats:

@@ -207,7 +207,6 @@ class ForkedTransport(asyncio.SubprocessTransport):
             self._pipes[number], _ = await connect(pipe, file)
 
     def get_pid(self) -> int:
-        """Return its PID."""
         return self._pid
 
     def get_returncode(self) -> int | None:
@@ -215,11 +214,9 @@ class ForkedTransport(asyncio.SubprocessTransport):
         return self._code
 
     def get_pipe_transport(self, fd: int) -> asyncio.BaseTransport | None:
-        """Return a pipe."""
         return self._pipes.get(fd)
 
     def close(self) -> None:
-        """Close the pipes."""
         for pipe in self._pipes.values():
             pipe.close()
 

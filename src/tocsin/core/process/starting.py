@@ -55,19 +55,15 @@ class Child(Protocol):
     @property
     def pid(self) -> int:
         """Its process ID, which is also the ID of its group and of its session."""
-        ...
 
     async def wait(self, timeout_s: float | None = None) -> int | None:
         """Return the exit code, a negative number for a signal, or `None` after `timeout_s`."""
-        ...
 
     def stop(self, grace_s: float) -> None:
         """Send SIGTERM to the group, and kill it after `grace_s`. Returns at once."""
-        ...
 
     def kill(self) -> None:
         """Kill the group."""
-        ...
 
 
 async def run(
@@ -341,7 +337,6 @@ class _Streamer(_Child):
         return [pipe for pipe in pipes if pipe is not None and not pipe.is_closing()]
 
     async def wait(self, timeout_s: float | None = None) -> int | None:
-        """Return the exit code, a negative number for a signal, or `None` after `timeout_s`."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self.exited.wait()
@@ -350,14 +345,12 @@ class _Streamer(_Child):
         return self.exit_code()
 
     def stop(self, grace_s: float) -> None:
-        """Send SIGTERM to the group, and kill it after `grace_s`. Returns at once."""
         self._ask_to_end()
         if self._timer:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(grace_s, self.kill)
 
     def kill(self) -> None:
-        """Kill the group."""
         if self.exited.is_set():  # its PID may belong to another process now
             return
         if self._supervised:

@@ -74,7 +74,6 @@ class IntegerType:
     fallback: ClassVar[Any] = 0
 
     def read(self, value: InputValue) -> int:
-        """Return the number."""
         if self.words and value.as_whole() is None and (word := value.as_text()) is not None:
             if word not in self.words:
                 value.refuse(f"{value.quote(word)} is not a number, nor one of: {', '.join(self.words)}")
@@ -92,7 +91,6 @@ class NumberType:
     fallback: ClassVar[Any] = 0.0
 
     def read(self, value: InputValue) -> float:
-        """Return the number."""
         number = value.as_number()
         if number is None:
             value.expect("a number")
@@ -110,7 +108,6 @@ class BooleanType:
     fallback: ClassVar[Any] = False
 
     def read(self, value: InputValue) -> bool:
-        """Return the boolean."""
         return value.boolean(False)
 
 
@@ -124,7 +121,6 @@ class DurationType:
     fallback: ClassVar[Any] = 0.0
 
     def read(self, value: InputValue) -> float:
-        """Return the seconds."""
         seconds = value.as_number()
         if seconds is None:
             seconds = seconds_in(value.as_text() or "")
@@ -158,7 +154,6 @@ class ChoiceType:
         raise ValueError("not one of the words")
 
     def read(self, value: InputValue) -> str:
-        """Return the word."""
         if self.blank and value.as_text() == "":
             return ""
         return value.choice("", self.words)
@@ -175,7 +170,6 @@ class ListType:
     fallback: ClassVar[Any] = ()
 
     def read(self, value: InputValue) -> list[Any]:
-        """Return the values."""
         items = value.items(allow_empty=self.allow_empty)
         if self.max_items and len(items) > self.max_items:
             value.refuse(f"expected at most {self.max_items:,} entries, found {len(items):,}")
@@ -216,7 +210,6 @@ class OneOrManyType:
     fallback: ClassVar[Any] = ()
 
     def read(self, value: InputValue) -> list[Any]:
-        """Return the values."""
         if value.as_items() is None:
             return [self.item.read(value)]
         return ListType(self.item, self.allow_empty).read(value)
@@ -242,7 +235,6 @@ class PlainType:
     fallback: ClassVar[Any] = ""
 
     def read(self, value: InputValue) -> Any:
-        """Return the value."""
         items = value.as_items()
         if items is not None:
             return [self.read(item) for item in items]
@@ -296,7 +288,6 @@ class RecordType:
         return parsers
 
     def read(self, value: V) -> "RecordValues[V]":
-        """Return the fields of a record, each read by its type."""
         if self.short and value.as_text() is not None:
             [only] = [field for field in self.fields if field.name == self.short]
             others = {field.name: field.default for field in self.fields if field.default is not None}

@@ -204,7 +204,6 @@ _PUBLIC = RecordType(
 
 
 def front_matter_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a front matter."""
     is_ours = {"anyOf": [{"required": [field.name]} for field in _OURS_ALONE]}
     return either_schema("SKILL.md of Tocsin", is_ours, _OURS, _PUBLIC)
 

@@ -147,7 +147,6 @@ def _patched(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def field_schema(field: Field) -> dict[str, Any]:
-    """Return the schema of a field."""
     schema = build_schema(field.type)
     if field.nullable:
         schema = _nullable(schema)
@@ -160,7 +159,6 @@ def field_schema(field: Field) -> dict[str, Any]:
 
 
 def reference(name: str) -> dict[str, Any]:
-    """Return a reference to a named schema."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 

@@ -109,16 +109,13 @@ class JsonValue(InputValue):
         return (*self.parent.steps, self.step) if self.parent is not None else ()
 
     def as_text(self) -> str | None:
-        """Return a text, else `None`."""
         return self._content if isinstance(self._content, str) else None
 
     def as_whole(self) -> int | None:
-        """Return an integer, else `None`."""
         content = plain_number(self._content)
         return content if isinstance(content, int) and not isinstance(content, bool) else None
 
     def as_number(self) -> float | None:
-        """Return a finite number, else `None`."""
         if isinstance(self._content, bool) or not isinstance(self._content, int | float):
             return None
         try:
@@ -128,7 +125,6 @@ class JsonValue(InputValue):
         return number if isfinite(number) else None
 
     def as_boolean(self) -> bool | None:
-        """Return a boolean, else `None`."""
         return self._content if isinstance(self._content, bool) else None
 
     def as_items(self) -> "list[JsonValue] | None":
@@ -144,14 +140,12 @@ class JsonValue(InputValue):
         return [(name, self._member(name, item)) for name, item in self._content]
 
     def nothing(self, step: str) -> "JsonValue":
-        """Return an absent member with that name."""
         return JsonValue(None, self._issues, parent=self, step=step, absent=True)
 
     def _member(self, step: str | int, content: Any) -> "JsonValue":
         return JsonValue(content, self._issues, parent=self, step=step)
 
     def found(self) -> str:
-        """Describe the value for an error message."""
         match self._content:
             case None | True | False:
                 return _encode(self._content)
@@ -162,7 +156,6 @@ class JsonValue(InputValue):
         return self.a_list if isinstance(self._content, list) else self.a_mapping
 
     def quote(self, text: str) -> str:  # a caller's value is not repeated
-        """Return a placeholder for the value."""
         return "this text"
 
     def near(self, word: str, known: Any) -> str:
@@ -178,7 +171,6 @@ class JsonValue(InputValue):
         self._issues.add(JsonIssue(self.steps, code, detail, near))
 
     def refuse_missing(self) -> None:
-        """Record that this absent value is required."""
         self.refuse(f"key {self.step!r} is missing", MISSING)
 
 

@@ -28,7 +28,6 @@ class PathPatterns:
         return found.include, found.index
 
     def take(self, path: str) -> bool:
-        """Whether a path is included."""
         return bool(self.deciding(path)[0])
 
 

@@ -35,7 +35,6 @@ def within(document: object, *names: str) -> dict[str, Any]:
 
 
 def objects(value: object, most: int) -> list[dict[str, Any]]:
-    """Return the objects of a list, `most` at most."""
     return [item for item in value[:most] if isinstance(item, dict)] if isinstance(value, list) else []
 
 

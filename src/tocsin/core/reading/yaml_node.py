@@ -175,7 +175,6 @@ class Node(InputValue):
         self._document.refuse(self.key_problem(detail, code, near))
 
     def refuse_missing(self) -> None:
-        """Record that this absent value is required."""
         if self.parent is not None:
             place, key = self.parent.place, self.parent.key
             detail = f"key {self.step!r} is missing"
@@ -194,14 +193,12 @@ class Node(InputValue):
         return None
 
     def as_whole(self) -> int | None:
-        """Return an integer, else `None`."""
         spelling = self._number(_WHOLE)[:100]  # Python rejects thousands of digits
         if not spelling:
             return None
         return int(spelling, 0) if spelling[:2] in {"0o", "0x"} else int(spelling)
 
     def as_number(self) -> float | None:
-        """Return a finite number, else `None`."""
         if (whole := self.as_whole()) is not None:
             return float(whole)
         spelling = self._number(_NUMBER)
@@ -217,13 +214,11 @@ class Node(InputValue):
         return ""
 
     def as_boolean(self) -> bool | None:
-        """Return a boolean, else `None`."""
         if isinstance(self.content, Scalar) and describe_kind(self.content) == "a switch":
             return self.content.spelling.lower() == "true"
         return None
 
     def as_items(self) -> "list[Node] | None":
-        """Return the values of a list, else `None`."""
         return self.content if isinstance(self.content, list) else None
 
     def as_members(self) -> "Iterable[tuple[str, Node]] | None":
@@ -235,11 +230,9 @@ class Node(InputValue):
         return repr(shorten(text))
 
     def nothing(self, step: str) -> "Node":
-        """Return an absent member with that name."""
         return Node(self._document, None, self.place, parent=self, step=step)
 
     def found(self) -> str:
-        """Describe the value for an error message."""
         if not isinstance(self.content, Scalar):
             return "a list" if isinstance(self.content, list) else "a mapping"
         kind = describe_kind(self.content)

@@ -94,7 +94,6 @@ class RecordSchemas:
         return {"$ref": f"#/components/schemas/{name}"}
 
     def object(self, type_: Any) -> dict[str, Any]:
-        """Return the schema of a record itself."""
         fields = _typed_dict(type_) if is_typeddict(type_) else public_fields(type_)
         return {
             "type": "object",

@@ -34,11 +34,9 @@ class ChangeStream(Protocol):
 
     async def end(self) -> str:
         """Return the position after the last change."""
-        ...
 
     async def after(self, position: str, *, at_most: int) -> StreamPage:
         """Return the records that changed after a position, from at most `at_most` changes."""
-        ...
 
 
 class RedisChangeStream:

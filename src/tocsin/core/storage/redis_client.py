@@ -191,7 +191,6 @@ class RedisClient:
         return self._route.pubsub()
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._route.aclose()
 
 

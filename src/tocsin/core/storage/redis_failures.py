@@ -94,7 +94,6 @@ def _reason(error: BaseException) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and the chain of its causes."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause

@@ -30,23 +30,18 @@ class RedisRoute(Protocol):
 
     async def exchange(self, key: Any, commands: Sequence[Words], allow: Allow) -> list[Any]:
         """Run commands in order on one connection to the server of `key`; return its errors instead of raising them."""
-        ...
 
     async def places(self) -> list[Any]:
         """Return a key for each server that stores data, for commands that must reach all of them."""
-        ...
 
     def slot(self, key: str | bytes) -> int:
         """Return a number that is equal for two keys if one script may access both."""
-        ...
 
     def pubsub(self) -> "PubSub":
         """Return a subscription on a separate connection; all servers forward published messages."""
-        ...
 
     async def aclose(self) -> None:
         """Close all connections."""
-        ...
 
 
 class RedisLink:
@@ -154,7 +149,6 @@ def _options(address: RedisAddress, place: HostAndPort | None) -> dict[str, Any]
 
 
 def open_route(address: RedisAddress) -> RedisRoute:
-    """Return the route for an address."""
     if address.kind == CLUSTER:
         return ClusterRoute(address)
     return SentinelRoute(address) if address.kind else ServerRoute(address)

@@ -34,7 +34,6 @@ class RunsScripts(Protocol):
 
     async def run(self, script: Any, keys: Any, args: Any) -> Any:
         """Run a script as one transaction."""
-        ...
 
 
 class _Asked(NamedTuple):
@@ -139,7 +138,6 @@ class SharedLimiter:
         self._buckets = buckets
 
     async def take(self, key: str) -> float | None:
-        """Take a token of `key`; return the number left, or `None` if there was none."""
         if not self._own.take(key):
             return None
         left = await self._buckets.take(f"{self._name}:{key}", self.per_minute)

@@ -212,7 +212,6 @@ def _url_forms(raw: bytes) -> Iterator[str]:
 
 
 def _escaped(secret: str, spellings: _Spellings) -> re.Pattern[str]:
-    """Return a pattern for a value in all its spellings."""
     changed = _CHANGED.fullmatch
     return re.compile("".join(f"(?:{'|'.join(spellings(char))})" if changed(char) else char for char in secret))
 

@@ -66,7 +66,6 @@ class _Scan:
         self._at_command, self._takes_next, self._integer = True, False, False
 
     def read(self, token: re.Match[str]) -> None:
-        """Process a token."""
         if base := token["base"]:
             self._expansion(token, base)
         elif name := token["name"]:

@@ -12,26 +12,21 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Return Unix time in seconds."""
-        ...
 
     def monotonic(self) -> float:
         """Return seconds since an arbitrary start; the value never jumps."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Wait for `seconds`."""
-        ...
 
 
 class SystemClock:
     """The clocks of the machine."""
 
     def now(self) -> float:
-        """Return Unix time in seconds."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Return seconds of the monotonic clock."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:

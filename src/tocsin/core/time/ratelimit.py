@@ -79,7 +79,6 @@ class AwaitedLimiter(Protocol):
 
     async def take(self, key: str) -> float | None:
         """Take a token of `key`; return the number left, or `None` if there was none."""
-        ...
 
 
 Limiter = RateLimiter | AwaitedLimiter

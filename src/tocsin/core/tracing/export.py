@@ -45,7 +45,6 @@ class SdkTracer:
         self._extract = TraceContextTextMapPropagator().extract
 
     def begin(self, name: str, kind: SpanKind, parent: str, attributes: Mapping[str, object]) -> "SdkSpan":
-        """Begin a span."""
         context = self._extract({TRACEPARENT: parent}) if parent else None
         begun = SdkSpan(self._tracer.start_span(name, context, self._kinds[kind]))
         begun.set(**attributes)
@@ -78,7 +77,6 @@ class SdkSpan:
                 self._span.set_attribute(_NAMES.get(name, f"tocsin.{name}"), kept)
 
     def fail(self, kind: str) -> None:
-        """Mark the span as failed, with the kind of the error; an empty kind changes nothing."""
         if not kind:
             return
         from opentelemetry.trace import StatusCode
@@ -87,11 +85,9 @@ class SdkSpan:
         self._span.set_status(StatusCode.ERROR)
 
     def rename(self, name: str) -> None:
-        """Change the name."""
         self._span.update_name(name)
 
     def end(self) -> None:
-        """End the span and queue it for export."""
         self._span.end()
 
 

@@ -33,23 +33,18 @@ class OpenSpan(Protocol):
     @property
     def traceparent(self) -> str:
         """The context that continues this span."""
-        ...
 
     def set(self, **attributes: object) -> None:
         """Set attributes, whose names get the prefix `tocsin.`; empty values are left out."""
-        ...
 
     def fail(self, kind: str) -> None:
         """Mark the span as failed, with the kind of the error; an empty kind changes nothing."""
-        ...
 
     def rename(self, name: str) -> None:
         """Change the name."""
-        ...
 
     def end(self) -> None:
         """End the span and queue it for export."""
-        ...
 
 
 class Tracer(Protocol):
@@ -57,7 +52,6 @@ class Tracer(Protocol):
 
     def begin(self, name: str, kind: SpanKind, parent: str, attributes: Mapping[str, object]) -> OpenSpan:
         """Begin a span."""
-        ...
 
 
 class TracePoint(NamedTuple):

@@ -36,7 +36,6 @@ class IgnoreRules:
         self._directories.clear()
 
     def ignores(self, path: str) -> bool:
-        """Whether a file is ignored."""
         *above, name = path.split("/")
         if is_temporary(name) or _VERSION_CONTROL.intersection(above):
             return True

@@ -64,7 +64,6 @@ class InotifySource:
             raise _limit(code, "max_user_watches")
 
     async def wait(self) -> None:
-        """Wait for events, and until there are none for a moment."""
         self._buffered = 0  # `collect` has consumed the buffer
         self._read_on()
         await self._arrived.wait()

@@ -60,7 +60,6 @@ class WatchfilesSource:
         """Do nothing: whole trees are watched."""
 
     async def wait(self) -> None:
-        """Wait for events."""
         coming = self._coming or self.start()
         found = await asyncio.shield(coming)
         self._coming = None
@@ -68,7 +67,6 @@ class WatchfilesSource:
             self._touched.paths[path] = True
 
     def start(self) -> "asyncio.Future[set[tuple[Change, str]] | None]":
-        """Start collecting."""
         import watchfiles
 
         batches = self._batches

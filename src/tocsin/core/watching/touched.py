@@ -36,16 +36,12 @@ class ChangeSource(Protocol):
 
     def enter(self, directory: str) -> None:
         """Report events in a directory from now on; raises WatchLimitError. Thread-safe."""
-        ...
 
     async def wait(self) -> None:
         """Wait for events, and until there are none for a moment."""
-        ...
 
     def collect(self) -> TouchedPaths:
         """Return the events since the last call. Thread-safe."""
-        ...
 
     async def aclose(self) -> None:
         """Stop reporting."""
-        ...

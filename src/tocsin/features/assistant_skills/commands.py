@@ -18,7 +18,6 @@ from tocsin.terminal.text import readable
 
 
 def configure_why(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin skills why`."""
     parser.epilog = (
         "example: tocsin skills why code-reviewer src/app.py\n\n"
         "exit code 0: the skill is active for the file, 1: it is not"
@@ -29,14 +28,12 @@ def configure_why(parser: argparse.ArgumentParser) -> None:
 
 
 def configure_which(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin skills which`."""
     parser.epilog = "example: tocsin skills which src/app.py"
     _add_file(parser)
     parser.set_defaults(run=_which)
 
 
 def configure_apply(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin skills apply`."""
     parser.epilog = (
         "example: tocsin skills apply 019abc\n\nexit code 1: a file has changed since the run, and no file was written"
     )
@@ -65,7 +62,6 @@ def _apply(arguments: argparse.Namespace, out: Console, program: Program) -> int
 
 
 def configure_watch(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin skills watch`."""
     parser.epilog = "example: tocsin skills watch src\n\nPress Ctrl-C to stop."
     parser.add_argument(
         "folder", nargs="*", help="folder to watch (default: the folders in SKILLS_WATCH, else the working directory)"

@@ -21,7 +21,6 @@ SKILLS_FOLDER = "skills"  # that of runnable skills: a skill may be both
 
 
 def open_assistant_skills(context: FeatureContext) -> AssistantSkills:
-    """Return the assistant skills."""
     folders = AssistantFolders(context.data_dir / SKILLS_FOLDER)
     results, versions = SkillResults(context.database, context.clock), ActedVersions(context.database, context.clock)
     return AssistantSkills(folders, results, versions, context)
@@ -34,7 +33,6 @@ class ProvidedAssistants:
         self._skills = skills
 
     async def list(self) -> "Sequence[SkillRecord]":
-        """Return the records of all skills by name."""
         return await self._skills.records()
 
     async def names(self) -> Collection[str]:
@@ -42,7 +40,6 @@ class ProvidedAssistants:
         return await asyncio.to_thread(self._skills.names)
 
     async def run(self, name: str, request: "AssistantRequest") -> "AssistantRun":
-        """Run a skill to its end."""
         return await self._skills.runner().run(name, request)
 
     async def start(self, name: str, request: "AssistantRequest", *, dry_run: bool = False) -> "ActiveRun | Run":
@@ -50,7 +47,6 @@ class ProvidedAssistants:
         return await self._skills.runner().start(name, request, dry_run=dry_run)
 
     async def describe(self, name: str, file: str = "", /) -> "tuple[str, Sequence[ActivationCheck]]":
-        """Return the instructions of a skill, and the checks whether it is active for a file."""
         return await asyncio.to_thread(self._skills.describe, name, file)
 
 

@@ -61,7 +61,6 @@ class AssistantSkill:
         return PRIORITIES.index(priority), self.name
 
     def record(self, *, usable: bool, at_hand: bool, last_run: Run | None, runs_30d: int) -> SkillRecord:
-        """Return the public record."""
         definition = self.definition or SkillDefinition("", "", model="", enabled=False, priority="")
         return SkillRecord(
             name=self.name,

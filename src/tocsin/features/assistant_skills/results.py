@@ -40,7 +40,6 @@ class SkillResults:
         self._clock = clock
 
     async def add(self, result: SkillResultRecord) -> None:
-        """Keep the result of a run."""
         findings = json.dumps([asdict(finding) for finding in result.findings])
         facts = (result.run_id, result.skill, result.folder, findings, result.patch)
         row = (*facts, self._clock.now(), result.applied_at, json.dumps([asdict(each) for each in result.changes]))

@@ -66,7 +66,6 @@ class AssistantRoutes:
 
 
 def assistant_operations(skills: AssistantSkills) -> Operations:
-    """Return the operation."""
     return Operations("skills", AssistantRoutes(skills))
 
 

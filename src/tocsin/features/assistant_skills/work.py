@@ -10,7 +10,6 @@ from tocsin.scheduling.lease import Lease
 
 
 def run_type_of(skills: AssistantSkills) -> AssistantRuns:
-    """Return the run type of assistant skills."""
     return AssistantRuns(skills.context.abilities.notices)
 
 

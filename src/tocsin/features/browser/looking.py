@@ -139,7 +139,6 @@ class ProfileLooks:
 
 
 def running(process: BrowserProcess) -> DetachedProcess:
-    """Return the process of a browser."""
     return DetachedProcess(process.pid, process.identity)
 
 

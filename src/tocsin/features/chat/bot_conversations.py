@@ -40,7 +40,6 @@ class BotConversations(NamedTuple):
 
 
 async def bot_conversations(chats: BotView, text: str = "") -> BotConversations:
-    """Return the conversations that contain a text."""
     found = await chats.windows()
     wanted = text.lower()
     items = [to_conversation(chat) for chat in found.chats if any(wanted in said.lower() for _, said in chat.turns)]
@@ -92,7 +91,6 @@ class WatchedConversation:
     is_over: bool = False
 
     def add(self, event: str, data: dict[str, Any]) -> None:
-        """Add an event."""
         self.number += 1
         self.events.append((self.number, event, data))
 

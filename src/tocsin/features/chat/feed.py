@@ -23,7 +23,6 @@ class ConversationFeed:
         self._chats = chats
 
     async def end(self) -> int:
-        """Return the number of the last event; raises UnknownConversationError."""
         return (await self._chats.transcript(self.key, limit=1)).conversation.seq
 
     async def beginning(self) -> str:
@@ -55,7 +54,6 @@ class BotConversationFeed:
         self._events = events
 
     async def end(self) -> int:
-        """Return the number of the last event; raises UnknownConversationError."""
         return (await self._events.look(self.key)).number
 
     async def beginning(self) -> str:

@@ -217,5 +217,4 @@ def make_title(text: str) -> str:
 
 
 def unknown_conversation(conversation_id: str) -> UnknownConversationError:
-    """Return the error for an unknown conversation ID."""
     return UnknownConversationError(f"unknown conversation: {conversation_id[:60]!r}", hint="it may have been deleted")

@@ -41,7 +41,6 @@ def build_question(
 
 
 def list_file_ids(messages: Sequence[ChatMessage]) -> list[str]:
-    """Return the IDs of the files of the messages that are sent."""
     return [each.id for message in _with_text(messages)[-MAX_MESSAGES:] for each in message.attachments]
 
 

@@ -306,7 +306,6 @@ def _version(conversation: Any) -> object:
 
 
 def chat_operations(chats: Chats) -> Operations:
-    """Return the operations."""
     return Operations("chat", ChatRoutes(chats), {UnreadableFileError: "validation-failed"})
 
 

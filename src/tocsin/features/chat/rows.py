@@ -36,7 +36,6 @@ CONVERSATIONS = """
 
 
 def to_conversation(row: sqlite3.Row) -> ChatConversation:
-    """Return the conversation of a row of `CONVERSATIONS`."""
     return ChatConversation(
         id=row["id"],
         title=row["title"],
@@ -66,7 +65,6 @@ def find_conversation(connection: sqlite3.Connection, conversation_id: str) -> C
 
 
 def to_message(row: sqlite3.Row) -> ChatMessage:
-    """Return the message of a row."""
     return ChatMessage(
         id=row["id"],
         conversation_id=row["conversation_id"],

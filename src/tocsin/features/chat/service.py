@@ -136,7 +136,6 @@ class Chats:
     async def create(
         self, source: str, *, title: str = "", system_prompt: str = "", model: str = ""
     ) -> ChatConversation:
-        """Create a conversation."""
         made = await self.store.create(title.strip(), system_prompt.strip(), model.strip(), self._clock.now())
         self._record(CHAT_CREATE, source, conversation=made.id)
         return made

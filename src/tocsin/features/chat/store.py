@@ -83,8 +83,6 @@ class ChatStore:
         self._database = database
 
     async def create(self, title: str, system_prompt: str, model: str, now: float) -> ChatConversation:
-        """Create a conversation."""
-
         def work(connection: sqlite3.Connection) -> ChatConversation:
             id_ = _create(connection, title, system_prompt, model, now)
             return rows.find_conversation(connection, id_)
@@ -170,8 +168,6 @@ class ChatStore:
         return await self._database.read(work)
 
     async def events(self, conversation_id: str, after: int) -> ChatEvents:
-        """Return the events of a conversation after a number."""
-
         def work(connection: sqlite3.Connection) -> ChatEvents:
             connection.execute("BEGIN")  # both statements see the same rows
             try:

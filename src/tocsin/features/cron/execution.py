@@ -106,7 +106,6 @@ class JobExecution:
         self._parts = context
 
     async def work(self, handle: RunHandle) -> RunResult:
-        """Do the work; see `Work`."""
         work: Work = {
             JobType.SHELL: self._shell,
             JobType.SKILL: self._skill,

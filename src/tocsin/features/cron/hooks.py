@@ -45,7 +45,6 @@ async def start_job(jobs: CronJobs, name_or_id: str, asked: "StartRequest") -> "
 
 
 async def list_jobs(jobs: CronJobs) -> Sequence[str]:
-    """Return the names of all jobs."""
     return [job.name for job in await jobs.all()]
 
 
@@ -56,7 +55,6 @@ class CronSchedules:
         self._jobs = jobs
 
     async def jobs(self) -> Sequence[ScheduledJob]:
-        """Return all jobs by name."""
         found: Sequence[ScheduledJob] = await _records().scheduled_jobs(self._jobs)
         return found
 

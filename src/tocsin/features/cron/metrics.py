@@ -25,7 +25,6 @@ LAST_SUCCESS = Metric(
 
 
 async def read_metrics(jobs: CronJobs) -> Iterable[Sample]:
-    """Return the states of all jobs."""
     found, running = (await jobs.store.all(), await jobs.running_ids()) if jobs.are_kept else ([], set[str]())
     succeeded, failing = await jobs.store.outcomes() if found else ({}, set[str]())
     counts = dict.fromkeys(map(str, JobState), 0) | Counter(

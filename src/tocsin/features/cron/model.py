@@ -69,7 +69,6 @@ class InvalidJobError(InvalidRecordError):
 
 
 def wrong_field(name: str, detail: str) -> InvalidJobError:
-    """Return the error of one field."""
     return InvalidJobError(f"{name}: {detail}", issues=[JsonIssue((name,), WRONG_VALUE, detail)])
 
 
@@ -252,7 +251,6 @@ _RETRY_NAMES = tuple(each.name for each in fields(JobRetry))
 
 
 def restored(stored: Mapping[str, Any]) -> JobDefinition:
-    """Return the definition that has these fields."""
     return JobDefinition(**{**stored, "retry": JobRetry(**stored["retry"])})
 
 

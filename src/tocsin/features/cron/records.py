@@ -64,7 +64,6 @@ async def job_record(jobs: CronJobs, job: CronJob) -> CronJobRecord:
 
 
 async def job_records(jobs: CronJobs, found: Sequence[CronJob]) -> list[CronJobSummary]:
-    """Return jobs as lists show them."""
     pasts = await jobs.runs().store.records.pasts(KIND, [job.id for job in found], HISTORY)
     return [_record(jobs, job, past) for job, past in zip(found, pasts, strict=True)]
 
@@ -117,7 +116,6 @@ async def scheduled_jobs(jobs: CronJobs) -> list[ScheduledJob]:
 
 
 def next_runs(jobs: CronJobs, job: CronJob, count: int) -> list[Upcoming]:
-    """Return the next runs of a job."""
     if job.next_at is None or job.definition is None:
         return []
     return jobs.preview(job.schedule(), job.definition.timezone, count, job=job)

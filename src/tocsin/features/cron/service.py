@@ -343,7 +343,6 @@ class CronJobs:
         return {run.subject_id: run.id for run in runs}
 
     async def running_ids(self) -> set[str]:
-        """Return the IDs of the jobs that are running."""
         return {row.subject_id for row in await self._look(lambda queue: queue.at_work())}
 
     async def runs_of(self, job: CronJob, status: Sequence[RunStatus], limit: int, cursor: str = "") -> ListPage[Run]:

@@ -226,7 +226,6 @@ def _refuse_taken(connection: sqlite3.Connection, job: CronJob) -> None:
 
 
 def row_of(job: CronJob) -> dict[str, Any]:
-    """Return a job as its row."""
     definition = None if job.definition is None else json.dumps(job.definition.stored())
     plain: Sequence[str] = (
         "id", "name", "source", "file", "problem", "enabled", "auto_disabled", "paused_until", "paused_reason",
@@ -237,7 +236,6 @@ def row_of(job: CronJob) -> dict[str, Any]:
 
 @lru_cache(maxsize=2048)  # all jobs are read again and again, and hardly ever change
 def stored_definition(stored: str) -> JobDefinition:
-    """Return a definition from its column."""
     return restored(json.loads(stored))
 
 

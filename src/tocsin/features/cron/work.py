@@ -165,7 +165,6 @@ class CronRuns(RunType):
 
 
 def run_type_of(jobs: CronJobs) -> CronRuns:
-    """Return the type of runs of jobs."""
     return CronRuns(jobs.context, jobs.store)
 
 

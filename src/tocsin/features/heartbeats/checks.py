@@ -14,7 +14,6 @@ NAMED = 5
 
 
 async def check_file(heartbeats: Heartbeats) -> AsyncIterator[Finding]:
-    """Check the file of heartbeats."""
     if problem := heartbeats.problem:
         yield Finding("error", "heartbeats", str(problem), problem.hint or "correct the file", logged=True)
 

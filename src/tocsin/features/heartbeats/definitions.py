@@ -124,13 +124,11 @@ def _check_schedule(schedule: str, zone: str, given: Mapping[str, V]) -> None:
 
 
 def stored(definition: HeartbeatDefinition) -> str:
-    """Return a definition as it is stored."""
     return json.dumps({name: getattr(definition, name) for name in FIELDS})
 
 
 @lru_cache(maxsize=20_000)  # each ping reads one
 def restored(text: str) -> HeartbeatDefinition:
-    """Return a stored definition."""
     found = json.loads(text)
     own = {
         "severity": HeartbeatSeverity(found["severity"]),

@@ -174,7 +174,6 @@ class HeartbeatsAtTheDoor:
 
 
 def _at_the_door(heartbeats: Heartbeats) -> HeartbeatsAtTheDoor:
-    """Return the one of this process."""
     if heartbeats.at_the_door is None:
         heartbeats.at_the_door = HeartbeatsAtTheDoor(heartbeats)
     found: HeartbeatsAtTheDoor = heartbeats.at_the_door
@@ -182,7 +181,6 @@ def _at_the_door(heartbeats: Heartbeats) -> HeartbeatsAtTheDoor:
 
 
 def front_routes(heartbeats: Heartbeats) -> Sequence[FrontRoute]:
-    """Return the routes."""
     door = _at_the_door(heartbeats)
     pings: FrontHandler = door.pings.ping
     return [

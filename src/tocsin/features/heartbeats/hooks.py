@@ -49,7 +49,6 @@ async def live_records(heartbeats: Heartbeats, ids: Sequence[str]) -> dict[str, 
 
 
 async def profile_uses(heartbeats: Heartbeats) -> list[ProfileUse]:
-    """Return the heartbeats that send to profiles."""
     found = [(each.name, each.definition.notify) for each in await heartbeats.all()]
     return [ProfileUse(notify, "heartbeat", name) for name, notify in found if notify and ":" not in notify]
 

@@ -22,7 +22,6 @@ LAST_PING = Metric(
 
 
 async def read_metrics(heartbeats: Heartbeats) -> Iterable[Sample]:
-    """Return the states of all heartbeats."""
     found, now = await heartbeats.all(), heartbeats.now()
     counts = dict.fromkeys(map(str, HeartbeatState), 0) | Counter(str(each.state(now)) for each in found)
     shown = found[:MAX_LABELLED]

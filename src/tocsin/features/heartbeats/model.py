@@ -104,7 +104,6 @@ class AfterDowntime(StrEnum):
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can be the name of a heartbeat."""
     return re.fullmatch(NAME_PATTERN, text) is not None
 
 

@@ -226,7 +226,6 @@ class HeartbeatRoutes:
 
 
 def heartbeat_operations(heartbeats: Heartbeats) -> Operations:
-    """Return the operations."""
     return Operations("heartbeats", HeartbeatRoutes(heartbeats))
 
 

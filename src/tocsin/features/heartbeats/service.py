@@ -345,7 +345,6 @@ class Heartbeats:
 
 
 def made(name: str, definition: HeartbeatDefinition, source: HeartbeatSource, now: float) -> Heartbeat:
-    """Return a new heartbeat."""
     return Heartbeat(
         id=new_id(),
         name=name,

@@ -61,7 +61,6 @@ class HeartbeatStore:
         return await self._read(lambda c: [rows.heartbeat_of(row) for row in c.execute(sql)])
 
     async def exist(self) -> bool:
-        """Whether there is a heartbeat."""
         sql = "SELECT 1 FROM heartbeats WHERE removed_at IS NULL LIMIT 1"
         return await self._read(lambda c: c.execute(sql).fetchone() is not None)
 

@@ -56,7 +56,6 @@ class TaskExecution:
         self._kept_at: float | None = None
 
     async def work(self, handle: RunHandle) -> RunResult:
-        """Do the work; see `Work`."""
         place = await place_of(self._job, self._repository, self._parts.worktrees, handle.child_started)
         await self._parts.keep_place(self._job.id, place)
         try:
@@ -142,7 +141,6 @@ async def place_of(
 
 
 def ended_by(job: TaskJob, run: Run) -> TaskJob:
-    """Return a job as the end of its run leaves it."""
     outcome = _OUTCOMES.get(run.status, TaskJobStatus.FAILED)
     error = dict(run.error) if run.error else None
     if run.status is RunStatus.INTERRUPTED:

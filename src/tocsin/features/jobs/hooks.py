@@ -55,7 +55,6 @@ async def start_job(jobs: TaskJobs, job_id: str, asked: StartRequest) -> ActiveR
 
 
 def run_type_of(jobs: TaskJobs) -> JobRuns:
-    """Return the run type of task jobs."""
     return JobRuns(jobs.context)
 
 

@@ -150,7 +150,6 @@ class TaskJobStore:
         return await self._jobs(sql, *ids)
 
     async def with_branch(self) -> list[TaskJob]:
-        """Return all jobs that have a branch."""
         return await self._jobs(
             "SELECT * FROM task_jobs WHERE branch IS NOT NULL AND phase <> 'making' ORDER BY id DESC"
         )
@@ -178,7 +177,6 @@ class TaskJobStore:
         return await self._database.read(work)
 
     async def running(self) -> list[TaskJob]:
-        """Return the jobs that are running in a run."""
         return await self._jobs("SELECT * FROM task_jobs WHERE status = 'running' AND run_id IS NOT NULL")
 
     async def complete(self, run: Run, now: float, end: EndOfRun) -> TaskJob | None:

@@ -138,7 +138,6 @@ def fold(word: str) -> str:
 
 
 def _apart(marked: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield marks that do not overlap."""
     end = 0
     for begin, until in marked:
         if until > end:

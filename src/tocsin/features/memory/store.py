@@ -314,7 +314,6 @@ class MemoryStore:
         return await self._database.write(work)
 
     async def stats(self, now: float) -> MemoryStats:
-        """Return the counts of what is stored."""
         return await self._database.read(lambda connection: read_stats(connection, now))
 
 

@@ -73,7 +73,6 @@ class ProvidedSkills:
         return [found[name] for name in sorted(found)]
 
     async def is_assistant(self, name: str) -> bool:
-        """Return whether a name means an assistant skill."""
         return await self._skills.is_assistant(name)
 
     async def run(  # noqa: PLR0913  # each is a fact about the run

@@ -106,7 +106,6 @@ class SkillRoutes:
 
 
 def skill_operations(skills: Skills) -> Operations:
-    """Return the operations."""
     return Operations("skills", SkillRoutes(skills))
 
 

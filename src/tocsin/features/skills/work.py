@@ -48,7 +48,6 @@ class SkillRuns(RunType):
         return not is_assistant_run(params)
 
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
-        """Return the notice of an interruption."""
         return stored_notice(interrupted(run, category="system"))
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
@@ -64,12 +63,10 @@ class SkillRuns(RunType):
         return RunAuditEntry(SKILL_RUN, f"{run.subject_name} {run.status}", facts)
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
-        """Notify the operator."""
         await notify_stored(self._notices, noted)
 
 
 def run_type_of(skills: Skills) -> SkillRuns:
-    """Return the run type of programs."""
     return SkillRuns(skills.abilities.notices)
 
 

@@ -133,7 +133,6 @@ class Inventory:
         return self._file.problem
 
     def written(self) -> HostsFile:
-        """Return the content of the file."""
         return self._file.value
 
     def all(self) -> dict[str, HostEntry]:

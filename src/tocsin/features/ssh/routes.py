@@ -130,7 +130,6 @@ class SshRoutes:
 
 
 def ssh_operations(ssh: Ssh) -> Operations:
-    """Return the operations."""
     return Operations("ssh", SshRoutes(ssh), {DenyListError: "not-ready"})
 
 

@@ -36,11 +36,9 @@ class SshRuns(RunType):
         return RunMessage.about(run, output, text, run.source or self.source, self._public_url)
 
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
-        """Return the notice of an interruption."""
         return stored_notice(interrupted(run, category="ssh"))
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
-        """Return the `ssh.run` entry."""
         if run.dry_run:
             return None
         names = run.params["hosts"]
@@ -53,7 +51,6 @@ class SshRuns(RunType):
         return RunAuditEntry(SSH_RUN, f"{number_of(len(names), 'host')} {run.status}", facts)
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
-        """Notify the operator."""
         await notify_stored(self._notices, noted)
 
 

@@ -58,7 +58,6 @@ class TriggerRoutes:
 
 
 def trigger_operations(opened: OpenTriggers) -> Operations:
-    """Return the operations."""
     return Operations("triggers", TriggerRoutes(opened))
 
 

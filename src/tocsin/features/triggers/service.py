@@ -65,7 +65,6 @@ class TriggerHandler:
             return await self._result(firing, await self._actions.run(firing))
 
     async def matches(self, message: InboundMessage) -> bool:
-        """Whether a rule is for the message."""
         return self._concerned(message) and await self._find(message.text, again=True) is not None
 
     def _concerned(self, message: InboundMessage) -> bool:

@@ -45,7 +45,6 @@ class TriggerRuns(RunType):
         return RunAuditEntry(TRIGGER_RUN, detail, facts)
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
-        """Notify the operator."""
         await notify_stored(self._notices, noted)
 
 
@@ -62,7 +61,6 @@ def handler_of(triggers: OpenTriggers) -> TriggerHandler:
 
 
 def run_type_of(triggers: OpenTriggers) -> TriggerRuns:
-    """Return the run type of rules."""
     return TriggerRuns(triggers.context.abilities.notices)
 
 

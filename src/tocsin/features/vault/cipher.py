@@ -34,23 +34,18 @@ class Cipher(Protocol):
 
     def generate(self) -> KeyPair:
         """Return a new key pair."""
-        ...
 
     def read_recipient(self, identity_file: Path) -> str:
         """Return the public key of the identity in a file."""
-        ...
 
     def validate_recipient(self, recipient: str) -> str:
         """Validate a public key for encryption and return it; raises VaultError."""
-        ...
 
     def encrypt(self, clear: bytes, recipients: Sequence[str]) -> bytes:
         """Encrypt `clear`, text in UTF-8, for each recipient."""
-        ...
 
     def decrypt(self, data: bytes, identity_file: Path) -> bytes:
         """Decrypt `data`."""
-        ...
 
 
 class PyrageCipher:
@@ -59,18 +54,15 @@ class PyrageCipher:
     name = "pyrage"
 
     def generate(self) -> KeyPair:
-        """Return a new key pair."""
         from pyrage import x25519
 
         identity = x25519.Identity.generate()
         return KeyPair(str(identity), str(identity.to_public()))
 
     def read_recipient(self, identity_file: Path) -> str:
-        """Return the public key of the identity in a file."""
         return str(self._identity(identity_file).to_public())
 
     def validate_recipient(self, recipient: str) -> str:
-        """Validate a public key for encryption and return it; raises VaultError."""
         from pyrage import RecipientError, x25519
 
         try:
@@ -79,7 +71,6 @@ class PyrageCipher:
             raise _bad_recipient() from None
 
     def encrypt(self, clear: bytes, recipients: Sequence[str]) -> bytes:
-        """Encrypt `clear` for each recipient."""
         import pyrage
 
         try:
@@ -89,7 +80,6 @@ class PyrageCipher:
         return bytes(pyrage.encrypt(clear, keys))
 
     def decrypt(self, data: bytes, identity_file: Path) -> bytes:
-        """Decrypt `data`."""
         import pyrage
 
         identity = self._identity(identity_file)
@@ -114,14 +104,12 @@ class AgeCipher:
     name = "age"
 
     def generate(self) -> KeyPair:
-        """Return a new key pair."""
         text = self._run(["age-keygen"]).decode()
         identity = next(line for line in text.splitlines() if line.startswith("AGE-SECRET-KEY-"))
         recipient = next(line for line in text.splitlines() if line.startswith("# public key: "))
         return KeyPair(identity, recipient.removeprefix("# public key: "))
 
     def read_recipient(self, identity_file: Path) -> str:
-        """Return the public key of the identity in a file."""
         try:
             return self._run(["age-keygen", "-y", str(identity_file)]).decode().split()[-1]
         except (ProgramFailedError, IndexError):
@@ -129,7 +117,6 @@ class AgeCipher:
             raise _bad_identity(identity_file) from None
 
     def validate_recipient(self, recipient: str) -> str:
-        """Validate a public key for encryption and return it; raises VaultError."""
         key = recipient.strip()
         # For any other form, such as a plug-in's, `age` would start another program.
         if not re.fullmatch(r"age1[02-9ac-hj-np-z]{58}", key):
@@ -141,11 +128,9 @@ class AgeCipher:
         return key
 
     def encrypt(self, clear: bytes, recipients: Sequence[str]) -> bytes:
-        """Encrypt `clear` for each recipient."""
         return self._run(["age", *(word for key in recipients for word in ("-r", key))], clear)
 
     def decrypt(self, data: bytes, identity_file: Path) -> bytes:
-        """Decrypt `data`."""
         _refuse_foreign(data)
         try:
             return self._run(["age", "-d", "-i", str(identity_file)], _armor(data))
@@ -165,7 +150,6 @@ class AgeCipher:
 
 
 def select_cipher(backend: str) -> Cipher:
-    """Return the cipher that VAULT_BACKEND selects."""
     return AgeCipher() if backend == "age" else PyrageCipher()
 
 

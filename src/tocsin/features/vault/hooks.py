@@ -72,7 +72,6 @@ class OpenVault(NamedTuple):
 
 
 def open_store(data_dir: Path, settings: Values) -> VaultStore:
-    """Return the store of the vault."""
     identity = settings[IDENTITY]
     if identity is None and platform() == "darwin":
         from tocsin.features.vault.programs import find_identity
@@ -91,7 +90,6 @@ def open_service(
 
 
 def open_vault(context: "FeatureContext") -> OpenVault:
-    """Return the vault of the program."""
     vault = open_service(context.data_dir, context.settings, lambda: context.audit, context.clock.now)
     return OpenVault(vault, context)
 

@@ -144,7 +144,6 @@ class Vault:
         return recipient
 
     def recipients(self) -> tuple[Recipient, ...]:
-        """Return the further recipients of the vault."""
         return self.store.read().recipients
 
     def add_recipient(self, key: str, note: str, *, source: str) -> str:
@@ -208,7 +207,6 @@ class Vault:
 
 
 def generate_value() -> str:
-    """Return a random value."""
     from secrets import token_urlsafe
 
     return token_urlsafe(GENERATED_BYTES)

@@ -31,7 +31,6 @@ def make_spec(
     retry: Retry | None = None,
     source: str = WATCHERS.name,
 ) -> RunSpec:
-    """Return the run of a rule for one change."""
     spec = RunSpec(
         KIND,
         rule.name,
@@ -57,7 +56,6 @@ class WatcherExecution:
         self._change = change
 
     async def work(self, handle: RunHandle) -> RunResult:
-        """Do the work; see `Work`."""
         work: Work = {
             WatcherAction.SHELL: self._shell,
             WatcherAction.SKILL: self._skill,

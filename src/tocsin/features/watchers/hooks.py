@@ -41,7 +41,6 @@ async def start_watcher(watchers: Watchers, name: str, asked: "StartRequest") ->
 
 
 async def list_watchers(watchers: Watchers) -> Sequence[str]:
-    """Return the names of all watchers."""
     return [rule.name for rule in watchers.rules.read()[0]]
 
 

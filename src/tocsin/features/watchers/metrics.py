@@ -12,7 +12,6 @@ WAITING = Metric("tocsin_watcher_changes_waiting", "Changed files whose watcher 
 
 
 async def read_metrics(watchers: Watchers) -> Iterable[Sample]:
-    """Return the states of all watchers."""
     counts = await watchers.count_states()
     return [
         *count_samples(WATCHERS, counts),

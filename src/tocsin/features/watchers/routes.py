@@ -29,7 +29,6 @@ class WatcherRoutes:
 
 
 def watcher_operations(watchers: Watchers) -> Operations:
-    """Return the operations."""
     return Operations("watchers", WatcherRoutes(watchers))
 
 

@@ -62,7 +62,6 @@ class WatcherRuns(RunType):
         return await note_once(self._context.database, run.id, work)
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry:
-        """Return the `watcher.run` entry."""
         facts = {
             "watcher": run.subject_name,
             "file_event": run.params.get("event"),
@@ -72,7 +71,6 @@ class WatcherRuns(RunType):
         return RunAuditEntry(WATCHER_RUN, f"{run.subject_name} for {run.params.get('path')}: {run.status}", facts)
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
-        """Notify the operator."""
         await notify_stored(self._context.abilities.notices, noted)
 
     def _notice(self, run: Run, outcome: FileOutcome, output: str) -> Notice | None:
@@ -101,12 +99,10 @@ def text_of(run: Run, output: str) -> str:
 
 
 def run_type_of(watchers: Watchers) -> WatcherRuns:
-    """Return the run type of watchers."""
     return WatcherRuns(watchers.context)
 
 
 def service_of(watchers: Watchers, holder: str = "", *, poll: bool | None = None) -> WatcherService:
-    """Return the service that watches the folders."""
     context = watchers.context
     lease = Lease(context.database, LEASE, context.clock, holder)
     return WatcherService(context, watchers.rules, watchers.store, lease, poll=poll)

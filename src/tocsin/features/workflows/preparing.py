@@ -39,7 +39,6 @@ class RunBuilder:
         self._context = context
 
     def plan(self, workflow: Workflow, params: Mapping[str, Any], request: WorkflowRequest) -> tuple[PlannedStep, ...]:
-        """Return the plan of the steps of a run."""
         values = self.values(workflow, params, request, {})
         values.steps.update(left_out(workflow, request))
         path = self._context.environment().get("PATH")

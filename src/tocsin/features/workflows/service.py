@@ -245,7 +245,6 @@ class Workflows:
         return (await self._runs.search("workflow", name, tuple(ACTIVE), 200)).items
 
     async def aclose(self) -> None:
-        """Close all connections."""
         if "_text_readers" in self.__dict__:
             await asyncio.to_thread(self._text_readers.shutdown, cancel_futures=True)
         await self._steps.aclose()

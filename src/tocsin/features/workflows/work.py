@@ -56,7 +56,6 @@ class WorkflowRuns(RunType):
         return stored_notice(notice_of(run, before, self._context.clock.now(), said=said, output=output))
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry:
-        """Return the `workflow.run` entry."""
         facts = {
             "workflow": run.subject_id,
             **audit_facts(run),
@@ -66,12 +65,10 @@ class WorkflowRuns(RunType):
         return RunAuditEntry(WORKFLOW_RUN, f"{run.subject_name} {run.status}", facts)
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
-        """Notify the operator."""
         await notify_stored(self._context.abilities.notices, noted)
 
 
 def run_type_of(workflows: Workflows) -> WorkflowRuns:
-    """Return the run type of workflows."""
     return WorkflowRuns(workflows)
 
 

@@ -85,7 +85,6 @@ def _cut(text: str) -> ExtractedText:
 
 
 def read_office(kind: str, path: Path) -> ExtractedText:
-    """Return the text of an office document."""
     from tocsin.providers.files import office_reader
     from tocsin.providers.files.office_package import RefusedError
 

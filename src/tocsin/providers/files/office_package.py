@@ -45,7 +45,6 @@ class Words:
             raise EnoughError
 
     def text(self) -> str:
-        """Return the collected text."""
         return "".join(self._pieces)
 
 
@@ -82,7 +81,6 @@ class Package:
         parser.Parse(b"", True)
 
     def chunks(self, part: str) -> Iterator[bytes]:
-        """Yield the content of a part in chunks."""
         info = self._archive.getinfo(part)
         if info.flag_bits & 1:
             raise RefusedError("it is password-protected")

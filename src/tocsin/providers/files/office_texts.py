@@ -48,7 +48,6 @@ class Paragraphs(Scanner):
         self._cells = 0
 
     def start(self, name: str, attributes: Attributes) -> None:
-        """Handle the start of an element."""
         if self._skipping or name in self._markup.skipped:
             self._skipping += 1
             return
@@ -58,7 +57,6 @@ class Paragraphs(Scanner):
             self._words.add(blank * _count(attributes) if blank == " " else blank)
 
     def end(self, name: str) -> None:
-        """Handle the end of an element."""
         if self._skipping:
             self._skipping -= 1
             return
@@ -72,7 +70,6 @@ class Paragraphs(Scanner):
             self._words.add("\n")
 
     def text(self, text: str) -> None:
-        """Collect text."""
         if self._reading and not self._skipping:
             self._words.add(text)
 

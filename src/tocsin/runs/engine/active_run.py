@@ -48,7 +48,6 @@ class ActiveRun:
         return self._handle.is_released
 
     async def wait(self) -> Run:
-        """Return the run once it has ended; cancelling this call does not cancel the run."""
         return await asyncio.shield(self.task)
 
     async def wait_or_stop(self) -> Run:
@@ -158,7 +157,6 @@ class PendingRun:
             self.begun.exception()  # it is retrieved, also where only the end is waited for
 
     async def wait(self) -> Run:
-        """Return the run once it has ended; cancelling this call does not cancel the run."""
         try:
             running = await asyncio.shield(self.begun)
         except RunEndedError:

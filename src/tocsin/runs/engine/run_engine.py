@@ -34,7 +34,6 @@ class RunEngine:
         runs.wake_engine = self._loop.wake
 
     def stop(self) -> None:
-        """Stop continuing runs."""
         self._loop.stop()
 
     async def run(self) -> None:

@@ -114,7 +114,6 @@ class RunType:
         return {}
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
-        """Return the audit entry of an ended run."""
         return None
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:

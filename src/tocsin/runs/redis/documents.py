@@ -133,7 +133,6 @@ def total_name(run: Run) -> str:
 
 
 def read_total(name: str, figures: Mapping[str, float]) -> RunTotal:
-    """Return a total of ended runs."""
     kind, status, bound = name.split(_SEPARATOR)
     return RunTotal(kind, status, float(bound), int(figures["runs"]), figures["seconds"], figures["at"])
 

@@ -59,7 +59,6 @@ class RedisRunRecords:
         self._is_known = False
 
     def changes(self) -> RedisChangeStream:
-        """Return the stream of the IDs of changed runs."""
         return RedisChangeStream(self._client, f"{self._prefix}changes")
 
     async def add(self, record: StoredRun) -> None:

@@ -128,5 +128,4 @@ class PasswordChecks:
         return await asyncio.to_thread(_matches, password, hashed)
 
     async def hash(self, password: str) -> str:
-        """Return a new hash of a password."""
         return await asyncio.to_thread(hash_password, password, self._cost)

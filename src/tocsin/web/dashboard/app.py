@@ -58,12 +58,10 @@ class DashboardDependencies:
 
 
 def build_dashboard(parts: DashboardDependencies) -> ASGIApp:
-    """Return the dashboard as an ASGI application."""
     return _guarded(_application(parts), parts)
 
 
 def build_document(parts: DashboardDependencies) -> dict[str, Any]:
-    """Return the OpenAPI document of the dashboard."""
     return describe_dashboard(_application(parts))
 
 

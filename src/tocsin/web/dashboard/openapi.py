@@ -82,7 +82,6 @@ def _add_media(document: dict[str, Any], schemas: dict[str, Any], routes: Sequen
 
 
 def describe(routes: Sequence[Any]) -> dict[str, Any]:
-    """Return the OpenAPI document of these routes."""
     document = get_openapi(
         title="Tocsin",
         version=__version__,

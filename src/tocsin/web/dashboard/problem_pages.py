@@ -28,7 +28,6 @@ _HEADERS = {
 
 
 def problem_pages() -> list[Route]:
-    """Return the route of the pages."""
     return [Route(f"{PROBLEM_PREFIX}{{code}}", _show, methods=["GET"])]
 
 

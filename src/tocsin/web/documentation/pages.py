@@ -61,7 +61,6 @@ class Documents:
         return path if path.suffix in _ATTACHED and ".." not in path.parts and path.is_file() else None
 
     def page(self, name: str) -> DocumentPage:
-        """Return the page of one of `names`."""
         text = (self.folder / f"{name}.md").read_text("utf-8")
         parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
         tokens = parser.parse(text)

@@ -91,7 +91,6 @@ class GatewayDependencies:
 
 
 def build_gateway(parts: GatewayDependencies) -> ASGIApp:
-    """Return the gateway as an ASGI application."""
     return _guarded(_routed(routes(parts, Gateway(parts))), parts)
 
 

@@ -24,7 +24,6 @@ from tocsin.web.gateway.records import (
 
 
 def parameter(field: Field, *, where: str = "query") -> dict[str, Any]:
-    """Return the description of a parameter."""
     return {
         "name": field.name,
         "in": where,

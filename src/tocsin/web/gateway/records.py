@@ -26,7 +26,6 @@ STATUSES = ChoiceType(tuple(map(str, DeliveryStatus)))
 
 
 def _always(name: str, type_: FieldType, *, nullable: bool = False) -> Field:
-    """Return a field that every response has."""
     return Field(name, type_, required=True, nullable=nullable)
 
 

@@ -31,7 +31,6 @@ class SendResponse:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def response(self) -> JsonResponse:
-        """Return the HTTP response."""
         return JsonResponse(self.document, self.status, self.headers)
 
 

@@ -38,7 +38,6 @@ MANIFEST: Final = {
 
 
 def installed_routes() -> Sequence[BaseRoute]:
-    """Return the routes."""
     files = [Route(f"/{name}", _file, methods=["GET"]) for name in _NAMES]
     return (Route("/manifest.webmanifest", _manifest, methods=["GET"]), *files)
 

@@ -130,7 +130,6 @@ def read_sources(pages: Sequence[FeatureUi]) -> dict[str, str]:
 
 
 def make_asset(text: str, media_type: str) -> Asset:
-    """Return a text as it is sent."""
     body = text.encode()
     # Without a time in the header, the same text gives the same bytes.
     return Asset(body, media_type + _TEXT, gzip.compress(body, 9, mtime=0), f'"{_digest(text)}"')

@@ -16,14 +16,12 @@ class ChannelDocument(Protocol):
 
     async def read(self) -> str:
         """Return the text."""
-        ...
 
     async def change(self, edit: Callable[[str], str]) -> str:
         """Replace the text by what `edit` returns for it, and return that.
 
         No other change comes in between; `edit` may be called again, and what it raises is raised here.
         """
-        ...
 
 
 class SqliteDocument:

@@ -15,7 +15,6 @@ class Table:
         self._right: list[bool] = []
 
     def row(self) -> None:
-        """Begin a row."""
         self._rows.append([])
 
     def align(self, *, right: bool) -> None:

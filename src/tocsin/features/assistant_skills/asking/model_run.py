@@ -32,7 +32,6 @@ class ModelAnswer(NamedTuple):
 
 
 def instructions_of(skill: AssistantSkill) -> str:
-    """Return the instructions for the model."""
     invocations = skill.definition.invoke_agents if skill.definition else ()
     conditions = "\n".join(f"{number}: {each.when}" for number, each in enumerate(invocations, start=1))
     asked = f"\nIn `conditions`, report the numbers of those that hold:\n{conditions}\n" if conditions else ""

@@ -102,7 +102,6 @@ def apply_changes(folder: ConfinedFolder, changes: Iterable[ChangedText]) -> lis
 
 
 def digest(text: str) -> str:
-    """Return the digest of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 

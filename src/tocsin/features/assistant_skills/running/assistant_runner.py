@@ -327,7 +327,6 @@ class AssistantRuns(RunType):
         return "folder" in params
 
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
-        """Return the notice of an interruption."""
         return stored_notice(interrupted(run, category="system"))
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
@@ -339,7 +338,6 @@ class AssistantRuns(RunType):
         return RunAuditEntry(SKILL_ASSIST, f"{run.subject_name} {run.status}", facts)
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
-        """Notify the operator."""
         await notify_stored(self._notices, noted)
 
 

@@ -73,5 +73,4 @@ class BrowserRoutes:
 
 
 def browser_operations(browsers: Browsers) -> Operations:
-    """Return the operations."""
     return Operations("browser", BrowserRoutes(browsers), _CODES)

@@ -18,7 +18,6 @@ CALLER = Actor("cli")
 
 
 def configure_changes(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """Add the arguments of the subcommands that change or run something."""
     _configure_add(commands["add"])
     _configure_edit(commands["edit"])
     for name in ("enable", "disable", "run", "remove"):

@@ -115,7 +115,6 @@ class _Reader:
             self.found.note(number, f"MAILTO={shorten(value)} is not imported: {one}; {hint}, for --output")
 
     def take(self, line: CrontabLine) -> None:
-        """Make a job of a line."""
         number = line.number
         schedule, user, command = self._parts(line.text)
         try:

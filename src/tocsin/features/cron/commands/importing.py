@@ -19,7 +19,6 @@ from tocsin.terminal.text import read_message
 
 
 def configure_import(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin cron import`."""
     parser.epilog = (
         "example: crontab -l | tocsin cron import - --dry-run\n\n"
         "exit code 0: all jobs were imported, 1: some lines were not"

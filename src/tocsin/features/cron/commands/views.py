@@ -29,7 +29,6 @@ _USUAL_HOURS, _MAX_UPCOMING, _MOST = 24, 1_000, 9_999
 
 
 def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """Add the arguments of the subcommands that only show something."""
     commands["list"].epilog = "example: tocsin cron list --tag backup"
     commands["list"].add_argument("--tag", default="", help="tag of the jobs")
     commands["list"].add_argument("--state", type=JobState, choices=list(JobState), help="state of the jobs")

@@ -83,7 +83,6 @@ def due(jobs: Sequence[CronJob], now: float, until: float, after: str = "") -> I
 
 
 def preview_of(definition: JobDefinition, now: float, count: int) -> JobPreview:
-    """Return the preview of a definition."""
     # Which delay the jitter is depends on the ID, which a job has once it is stored.
     job = CronJob(
         id="",

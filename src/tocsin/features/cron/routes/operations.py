@@ -253,7 +253,6 @@ class CronRoutes:
 
 
 def cron_operations(jobs: CronJobs) -> Operations:
-    """Return the operations."""
     return Operations("cron", CronRoutes(jobs))
 
 

@@ -23,7 +23,6 @@ class _Shown(NamedTuple):
 
 
 def configure_addresses(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """Add the arguments of the subcommands on addresses."""
     commands["url"].epilog = "example: tocsin heartbeats url nightly --for cron"
     commands["url"].add_argument(
         "--for", dest="place", choices=list(lines_for("", "", "")), help="print only the lines for this place"

@@ -18,7 +18,6 @@ _FIELDS = (
 
 
 def configure_changes(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """Add the arguments of the subcommands that change a heartbeat."""
     commands["add"].epilog = (
         "examples:\n"
         "  tocsin heartbeats add nightly --schedule '0 3 * * *' --timezone Europe/Berlin --grace 30m --notify oncall\n"

@@ -29,7 +29,6 @@ class ImportedCheck(NamedTuple):
 
 
 def configure_import(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `tocsin heartbeats import`."""
     parser.epilog = (
         "example: tocsin heartbeats import --url https://hc.example.org --dry-run < api-key.txt\n\n"
         "Standard input has the API key of the project. With a full key, heartbeats keep the UUIDs of the checks, so "

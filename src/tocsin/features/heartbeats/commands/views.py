@@ -17,7 +17,6 @@ _SHOWN_PINGS = 10
 
 
 def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """Add the arguments of the subcommands that only show something."""
     commands["list"].epilog = "example: tocsin heartbeats list --state down"
     commands["list"].add_argument(
         "--state", type=HeartbeatState, choices=list(HeartbeatState), help="state of the heartbeats"

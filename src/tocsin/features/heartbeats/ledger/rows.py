@@ -37,7 +37,6 @@ _FLIPS = frozenset({HeartbeatState.UP, HeartbeatState.DOWN})
 
 
 def heartbeat_of(row: sqlite3.Row) -> Heartbeat:
-    """Return the heartbeat of a row."""
     watched = Watched(
         state=HeartbeatState(row["state"]),
         since=row["since"],
@@ -78,7 +77,6 @@ def _state_row(heartbeat: Heartbeat) -> dict[str, Any]:
 
 
 def insert(connection: sqlite3.Connection, heartbeat: Heartbeat) -> None:
-    """Insert a heartbeat."""
     row = _row(heartbeat)
     names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
     connection.execute(f"INSERT INTO heartbeats ({names}) VALUES ({marks})", row)  # noqa: S608  # our own names

@@ -26,7 +26,6 @@ class WatchdogCalls(Protocol):
 
     async def request(self, method: str, url: str, *, headers: dict[str, str], timeout_s: float) -> HttpResponse:
         """Make a call and return the response."""
-        ...
 
 
 class OutsideWatchdog:

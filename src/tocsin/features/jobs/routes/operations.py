@@ -148,7 +148,6 @@ class JobRoutes:
 
 
 def job_operations(jobs: TaskJobs) -> Operations:
-    """Return the operations."""
     return Operations("jobs", JobRoutes(jobs), {GitFailedError: "conflict"})
 
 

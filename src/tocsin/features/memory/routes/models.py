@@ -71,7 +71,6 @@ class NewEntry(RequestBody):
     if_absent: Annotated[bool, FLAG, "Fail if the key already exists."] = False
 
     def draft(self) -> EntryDraft:
-        """Return the draft for the service."""
         return EntryDraft(
             key=self.key,
             value=self.value,

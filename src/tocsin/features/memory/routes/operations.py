@@ -200,5 +200,4 @@ def _version(entry: MemoryEntry) -> object:
 
 
 def memory_operations(memory: Memories) -> Operations:
-    """Return the operations."""
     return Operations("memory", MemoryRoutes(memory))

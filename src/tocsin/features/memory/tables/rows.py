@@ -125,7 +125,6 @@ def known(connection: sqlite3.Connection, key: str, now: float, scope: str = "")
 
 
 def to_row(entry: MemoryEntry) -> Mapping[str, Any]:
-    """Return the columns of an entry."""
     tags = json.dumps(entry.tags, ensure_ascii=False)
     return {
         "key": entry.key,
@@ -147,7 +146,6 @@ def to_row(entry: MemoryEntry) -> Mapping[str, Any]:
 
 
 def from_row(row: sqlite3.Row, now: float) -> MemoryEntry:
-    """Return the entry of a row, which is read at `now`."""
     return MemoryEntry(
         key=row["key"],
         value=row["value"],

@@ -174,7 +174,6 @@ class SshSession:
         return ["ssh", "-F", str(self.config), "-E", log, "-T", "-x", *given, "--", host.name, *words]
 
     def read_log(self, host: HostEntry) -> str:
-        """Return the log of `ssh`."""
         try:
             return self.log_of(host).read_text(errors="replace")
         except OSError:

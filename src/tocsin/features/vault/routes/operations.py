@@ -36,5 +36,4 @@ class VaultRoutes:
 
 
 def vault_operations(opened: OpenVault) -> Operations:
-    """Return the operations."""
     return Operations("vault", VaultRoutes(opened))

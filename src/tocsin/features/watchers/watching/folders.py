@@ -31,7 +31,6 @@ class RuleFolder:
         self._problem = ""  # why the last try to watch failed
 
     def state(self) -> SeenState:
-        """Return how the folder is."""
         watcher = self._watcher
         if watcher is None or not watcher.ready.is_set():
             return SeenState(error=self._problem)

@@ -19,7 +19,6 @@ class StartChild(Protocol):
 
     async def __call__(self, name: str, params: dict[str, Any], parent_run_id: str) -> ActiveRun:
         """Return its run as soon as it is recorded."""
-        ...
 
 
 @dataclass(slots=True)
@@ -49,7 +48,6 @@ class ChildSteps:
     begun: BegunChildren = field(default_factory=BegunChildren)
 
     async def skill(self, call: StepCall) -> StepOutcome:
-        """Run the skill of a step."""
         params: dict[str, Any] = {
             "args": [call.scope.text(template) for template in call.step.option("args", [])],
             "input": call.option("input"),

@@ -65,7 +65,6 @@ class HttpSteps:
         return succeeded(text, **outputs)
 
     async def _follow(self, request: HttpRequest, call: StepCall) -> HttpResponse:
-        """Make a call and follow its redirects."""
         for _ in range(MAX_REDIRECTS + 1):
             self._check(request.url)
             with span("call URL", SpanKind.CLIENT, method=request.method) as current:

@@ -233,7 +233,6 @@ class WorkflowRunner:
         return replace(step, error=error, outputs=outputs)
 
     def _failed(self, steps: Collection[WorkflowStep]) -> list[str]:
-        """Return the steps that make the run fail."""
         return [
             step.name
             for step in steps

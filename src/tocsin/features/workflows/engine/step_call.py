@@ -37,7 +37,6 @@ def succeeded(stdout: str = "", **outputs: Any) -> StepOutcome:
 
 
 def failed(reason: str, code: str = "step-failed", **more: Any) -> StepOutcome:
-    """Return a failure."""
     return StepOutcome(RunStatus.FAILED, reason, code, **more)
 
 

@@ -101,7 +101,6 @@ class StepScope(ExpressionScope):
         return template.fill(lambda placeholder: self.text_of(placeholder, spell))
 
     def text_of(self, placeholder: Placeholder, spell: Callable[[Any], str] | None = None) -> str:
-        """Return the text that replaces a placeholder."""
         if placeholder.secret:
             return self.values.secrets[placeholder.path]
         value = self.value_of(placeholder.path)

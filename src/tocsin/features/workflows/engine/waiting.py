@@ -32,7 +32,6 @@ class WaitSteps:
     chats: OperatorChats
 
     async def run(self, call: StepCall) -> StepOutcome:
-        """Wait as one step says."""
         if call.step.option("approval", False):
             return await self._approval(call)
         duration = call.step.option("duration")
@@ -120,7 +119,6 @@ class WaitSteps:
 
 
 def question_of(step: WorkflowStep, message: str = "", asked_in: tuple[str, ...] = ()) -> StepQuestion:
-    """Return the question of a step."""
     approvers = tuple(step.option("approvers", ()))
     return StepQuestion(step.name, message, approvers, asked_in, bool(step.option("not_by_starter", False)))
 

@@ -183,5 +183,4 @@ class Workflow:
         yield from (*self.steps, *self.on_success, *self.on_failure, *self.on_finish)
 
     def step(self, name: str) -> WorkflowStep | None:
-        """Return the step of that name."""
         return next((step for step in self.all_steps() if step.name == name), None)

@@ -8,7 +8,6 @@ from tocsin.features.workflows.language.schema import STEPS, WORKFLOW
 
 
 def published_schema() -> dict[str, Any]:
-    """Return the schema."""
     definitions: dict[str, Any] = {"step": _step()}
     definitions |= {f"{kind}_step": _step_of(kind) for kind in StepType}
     return {**file_schema("workflows/*.yaml of Tocsin", WORKFLOW), "$defs": definitions}

@@ -47,7 +47,6 @@ class StepDraft:
 
 
 def draft_of(node: Node) -> StepDraft:
-    """Read the keys of a step."""
     members = dict(node.as_members() or ())
     written = members["type"].as_text() if "type" in members else str(StepType.SHELL)
     kind = ALIASES.get(written or "") or next((each for each in StepType if each == written), None)
@@ -106,7 +105,6 @@ class StepReader:
         )
 
     def _default(self, values: RecordValues[Node], key: str) -> Any:
-        """Return a key of the step, or of `defaults`."""
         if values[key] is None and self._defaults is not None:
             return self._defaults[key]
         return values[key]
@@ -308,7 +306,6 @@ def _shell_of(values: RecordValues[Node]) -> tuple[str, ...]:
 
 
 def read_retry(values: RecordValues[Node]) -> RetryRule:
-    """Return the retry rule of a file."""
     return RetryRule(
         values["max_attempts"],
         values["delay"],

@@ -108,7 +108,6 @@ class TextReader:
         return plain(node)
 
     def condition(self, node: Node, names: KnownNames) -> Expression | None:
-        """Read a condition."""
         text = node.as_text()
         if text is None:
             return None

@@ -181,7 +181,6 @@ def _content_of(text: str) -> bytes:
 
 
 def workflow_operations(workflows: Workflows) -> Operations:
-    """Return the operations."""
     return Operations("workflows", WorkflowRoutes(workflows))
 
 

@@ -41,7 +41,6 @@ class FeedStreams:
         return stream
 
     def close(self, feed: EventFeed, stream: OpenStream) -> None:
-        """Remove a closed stream."""
         followed = self._followed.get(feed.key)
         if followed is None:
             return

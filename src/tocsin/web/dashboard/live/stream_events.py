@@ -48,7 +48,6 @@ class StreamEvents:
         return self._sources.keys()
 
     async def follow(self, topics: Collection[str]) -> None:
-        """Also follow these topics from now on."""
         for topic in self._sources.keys() & topics - self._followed.keys():
             try:
                 self._followed[topic] = _Followed(await self._sources[topic].stream.end())

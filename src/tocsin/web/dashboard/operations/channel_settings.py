@@ -162,7 +162,6 @@ class ChannelSettingsRoutes:
 
 
 def channel_settings_operations(registry: Registry, audit: AuditTrail) -> Operations:
-    """Return the operations."""
     return Operations("settings", ChannelSettingsRoutes(registry, audit))
 
 

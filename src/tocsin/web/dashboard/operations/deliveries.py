@@ -219,6 +219,5 @@ def delivery_operations(
     files: Callable[[], FileIntake],
     presses: SessionPresses,
 ) -> Operations:
-    """Return the operations."""
     operations = DeliveryOperations(outbox, registry, messenger, files, presses)
     return Operations("deliveries", operations, {FileGoneError: "not-found"})

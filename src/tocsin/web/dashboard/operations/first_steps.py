@@ -91,5 +91,4 @@ class FirstStepsRoutes:
 def first_steps_operations(
     settings: Settings, sign_ins: SignIns, marks: FirstStepMarks, audit: AuditTrail
 ) -> Operations:
-    """Return the operations."""
     return Operations("settings", FirstStepsRoutes(settings, sign_ins, marks, audit))

@@ -116,5 +116,4 @@ class HealthRoutes:
 
 
 def health_operations(reports: HealthReports) -> Operations:
-    """Return the operations."""
     return Operations("health", HealthRoutes(reports))

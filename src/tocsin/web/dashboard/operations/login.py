@@ -130,7 +130,6 @@ class LoginRoutes:
 
 
 def login_operations(sign_ins: SignIns) -> Operations:
-    """Return the operations."""
     return Operations("login", LoginRoutes(sign_ins))
 
 

@@ -259,7 +259,6 @@ class MessagingRoutes:
 
 
 def messaging_operations(parts: MessagingDependencies) -> Operations:
-    """Return the operations."""
     return Operations("messaging", MessagingRoutes(parts))
 
 
@@ -318,7 +317,6 @@ def _planned_target(planned: PlannedTarget) -> dict[str, Any]:
 
 
 def sent_message(response: SendResponse, receipt: Receipt) -> Response:
-    """Return the response to one message that was sent now."""
     failure, note = receipt.failure, receipt.result.message
     code = (failure.provider_code or str(failure.kind)) if isinstance(failure, RemoteError) else None
     document = {

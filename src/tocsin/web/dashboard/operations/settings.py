@@ -260,7 +260,6 @@ class SettingsRoutes:
 
 
 def settings_operations(parts: SettingsDependencies) -> Operations:
-    """Return the operations."""
     return Operations("settings", SettingsRoutes(parts))
 
 
@@ -270,7 +269,6 @@ def _url(host: str, port: int) -> str:
 
 
 def _source(source: str) -> SettingSource:
-    """Return the kind of source of a setting."""
     if not source:
         return "default"
     if source in {"environment", "--data-dir"}:

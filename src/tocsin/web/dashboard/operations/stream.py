@@ -67,5 +67,4 @@ class StreamRoutes:
 
 
 def stream_operations(live: LiveUpdates) -> Operations:
-    """Return the operation."""
     return Operations("live", StreamRoutes(live))

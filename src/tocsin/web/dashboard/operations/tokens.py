@@ -109,7 +109,6 @@ class TokenRoutes:
 
 
 def token_operations(tokens: ApiTokens) -> Operations:
-    """Return the operations."""
     return Operations("tokens", TokenRoutes(tokens))
 
 
