@@ -13,7 +13,7 @@ from tocsin.core.records.reading import public_fields
 from tocsin.features.browser.model import BrowserLook
 from tocsin.features.ssh.model import Identity, SshHost
 from tocsin.features.vault.rotation import RotationRecord, SecretAgeRecord
-from tocsin.features.vault.routes.operations import VaultKeys
+from tocsin.features.vault.routes import VaultKeys
 from tocsin.features.vault.service import VaultStatusRecord
 from tocsin.web.access.tokens import ApiToken
 from tocsin.web.dashboard.operations.settings import (

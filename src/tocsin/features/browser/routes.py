@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from tocsin.core.errors import ConfigError, ProcessError, TocsinError
 from tocsin.features.browser.model import BrowserError, BrowserInUseError, BrowserLook, UnknownBrowserProfileError
 from tocsin.features.browser.service import Browsers
+from tocsin.features.hooks import OperationsOf
 from tocsin.rest.bodies import FLAG, RequestBody
 from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.operations import Operations, operation
@@ -74,3 +75,6 @@ class BrowserRoutes:
 
 def browser_operations(browsers: Browsers) -> Operations:
     return Operations("browser", BrowserRoutes(browsers), _CODES)
+
+
+OPERATIONS: OperationsOf[Browsers] = browser_operations

@@ -3,14 +3,19 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
 
-from fastapi import Query, Request, Response
+from fastapi import Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
+from tocsin.core.reading.fields import AnyType, ListType, MappingType, TextType
+from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
 from tocsin.core.text.strings import number_of
+from tocsin.features.hooks import OperationsOf
 from tocsin.features.workflows.language.reading import MAX_FILE_BYTES
+from tocsin.features.workflows.language.schema import WORKFLOW_NAME
 from tocsin.features.workflows.records import (
     ValidationRecord,
     WorkflowRecord,
@@ -20,16 +25,9 @@ from tocsin.features.workflows.records import (
     validate,
 )
 from tocsin.features.workflows.requests import PlannedRun, WorkflowRequest
-from tocsin.features.workflows.routes.models import (
-    TEXT_SCHEMA,
-    YAML,
-    RunWorkflow,
-    WorkflowCheck,
-    WorkflowNameOf,
-    WorkflowText,
-)
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import InvalidWorkflowError, UnknownWorkflowError, WorkflowFile
+from tocsin.rest.bodies import FLAG, RequestBody, text
 from tocsin.rest.callers import CallerOf, find_trigger, while_connected
 from tocsin.rest.conditional import check_unchanged, tag, wants_new
 from tocsin.rest.headers import JSON
@@ -38,6 +36,49 @@ from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.problems import HttpProblemError
 from tocsin.runs.model import Run
+
+YAML = "application/yaml"  # RFC 9512
+# Both forms of a text: `{"yaml": "…"}`, and the text itself.
+TEXT_SCHEMA: dict[str, Any] = {"requestBody": {"content": {YAML: {"schema": {}}}}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowText(RequestBody):
+    """Text of a workflow."""
+
+    text_field: ClassVar[str] = "yaml"
+    yaml: Annotated[str, Written(TextType())]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowCheck(RequestBody):
+    """Text to validate; by default, the stored file."""
+
+    text_field: ClassVar[str] = "yaml"
+    yaml: Annotated[str | None, Written(TextType(blank=True), nullable=True)] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunWorkflow(RequestBody):
+    """Options for running a workflow."""
+
+    params: Annotated[dict[str, Any], Written(MappingType(AnyType())), "Its parameters."] = field(default_factory=dict)
+    dry_run: Annotated[bool, FLAG, "Only report the plan."] = False
+    from_step: Annotated[
+        str, text(200), "Start from this step. Approvals before it are requested again, unless the caller may approve."
+    ] = ""
+    only: Annotated[
+        list[str],
+        Written(ListType(TextType(), max_items=1000)),
+        "Run only these steps, after the approvals before them.",
+    ] = field(default_factory=list)
+    env: Annotated[dict[str, str], Written(MappingType(TextType(blank=True))), "Environment variables of this run."] = (
+        field(default_factory=dict)
+    )
+
+
+WorkflowNameOf = Annotated[str, Path(alias="name", pattern=f"^(?:{WORKFLOW_NAME})$", description="Its name.")]
+
 
 _STARTED: dict[int | str, dict[str, Any]] = {
     **RUN_STARTED,
@@ -199,3 +240,6 @@ def _pointing_out(name: str) -> Iterator[None]:
 
 def _name(file: WorkflowFile) -> str:
     return file.name
+
+
+OPERATIONS: OperationsOf[Workflows] = workflow_operations

@@ -4,6 +4,7 @@ from asyncio import to_thread
 from dataclasses import dataclass
 from typing import Any
 
+from tocsin.features.hooks import OperationsOf
 from tocsin.features.vault.hooks import OpenVault
 from tocsin.features.vault.service import VaultStatusRecord
 from tocsin.rest.operations import Operations, operation
@@ -37,3 +38,6 @@ class VaultRoutes:
 
 def vault_operations(opened: OpenVault) -> Operations:
     return Operations("vault", VaultRoutes(opened))
+
+
+OPERATIONS: OperationsOf[OpenVault] = vault_operations

@@ -1,13 +1,19 @@
 """The operations on cron jobs."""
 
-from typing import Annotated, Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
 
-from fastapi import Query, Request, Response
+from fastapi import Path, Query, Request, Response
 from fastapi.responses import JSONResponse
+from pydantic import WithJsonSchema
 
+from tocsin.core.reading.fields import MappingType, PlainType
+from tocsin.core.reading.json_schema import patch_schema, record_schema, without_names
+from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
+from tocsin.core.records.marks import Flat
 from tocsin.features.cron.definitions.upcoming import ORDER, JobPreview
-from tocsin.features.cron.model import CronJob, JobChangedError, JobState
+from tocsin.features.cron.model import JOB, RETRY, CronJob, JobChangedError, JobState, Param
 from tocsin.features.cron.records import (
     CronJobRecord,
     CronJobSummary,
@@ -16,27 +22,78 @@ from tocsin.features.cron.records import (
     job_record,
     job_records,
 )
-from tocsin.features.cron.routes.models import (
-    DisableJob,
-    JobBody,
-    JobId,
-    JobLog,
-    JobLogs,
-    JobPatch,
-    JobSort,
-    RunJob,
-    StreamWord,
-)
 from tocsin.features.cron.service import Actor, CronJobs
+from tocsin.features.hooks import OperationsOf
 from tocsin.messaging.outbound.caller import Caller
+from tocsin.rest.bodies import FLAG, MOMENT, RequestBody, text
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.headers import JSON, MERGE_PATCH
+from tocsin.rest.models import GivenTime
 from tocsin.rest.operations import OfferedTool, Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.refusals import pointing_out
-from tocsin.runs.model import Run, RunStatus
+from tocsin.runs.log_file import LogPage
+from tocsin.runs.model import Run, RunStatus, RunSummary
+
+
+def _definition_schema() -> dict[str, Any]:
+    schema = record_schema(without_names(JOB))
+    schema["required"] = ["name", *schema["required"]]
+    return schema
+
+
+def _patch_of_a_definition() -> dict[str, Any]:
+    schema = patch_schema(JOB, always=["name"])
+    schema["properties"]["retry"] = {"anyOf": [patch_schema(RETRY), {"type": "null"}]}
+    return schema
+
+
+# Read by the feature's own rules, which are those of its files; they tell all mistakes at once.
+JobBody = Annotated[dict[str, Any], WithJsonSchema(_definition_schema())]
+JobPatch = Annotated[dict[str, Any], WithJsonSchema(_patch_of_a_definition())]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisableJob(RequestBody):
+    """Options for disabling a job."""
+
+    reason: Annotated[str, text(500), "Reason to show with the job."] = ""
+    until: Annotated[GivenTime | None, MOMENT, "Time at which the schedule is enabled again."] = None
+    cancel_running: Annotated[bool, FLAG, "Cancel running and waiting runs."] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunJob(RequestBody):
+    """Options for running a job now."""
+
+    params: Annotated[dict[str, Param], Written(MappingType(PlainType())), "Parameters of this run."] = field(
+        default_factory=dict
+    )
+    dry_run: Annotated[bool, FLAG, "Only report what would run."] = False
+    force: Annotated[bool, FLAG, "Run even if `overlap` does not allow it."] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLog:
+    """Output of one run of a job."""
+
+    run_id: str
+    page: Flat[LogPage]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLogs(Page[RunSummary]):
+    """Runs of a job, and the output of one of them."""
+
+    log: Annotated[JobLog | None, "Log of the requested run, or of the newest one that started."]
+
+
+JobId = Annotated[str, Path(alias="id", description="ID or name of the job.")]
+JobSort = Literal["name", "next_run_at", "updated_at", "created_at"]
+StreamWord = Literal["all", "stdout", "stderr"]
+
 
 _LAST = 99_999_999_999.0  # after every time
 _PREVIEW: dict[int | str, dict[str, Any]] = {
@@ -270,3 +327,6 @@ def _version(job: CronJob) -> object:
 
 def _who(caller: Caller) -> Actor:
     return Actor(caller.source, caller.actor)
+
+
+OPERATIONS: OperationsOf[CronJobs] = cron_operations
