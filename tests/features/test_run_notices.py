@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tocsin.features.context import Notice
-from tocsin.features.run_notices import failing, interrupted, notify_stored, recovered, stored_notice
+from tocsin.features.run_notices import NotifyingRuns, failing, interrupted, recovered, stored_notice
 from tocsin.runs.model import WAS_STOPPED, Run, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.testing.features import CollectedNotices
 
@@ -19,7 +19,7 @@ async def test_an_interrupted_run_is_a_notice_that_outlasts_the_process_that_mad
     kept: list[Notice] = []
 
     made = interrupted(ENDED, category="ssh")
-    await notify_stored(CollectedNotices(kept), stored_notice(made))
+    await NotifyingRuns(CollectedNotices(kept)).tell(ENDED, stored_notice(made))
     assert kept == [made]
     assert (kept[0].title, kept[0].link) == ("uptime was interrupted", f"#/runs/{ENDED.id}")
 

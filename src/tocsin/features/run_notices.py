@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tocsin.core.audit.actions import CLI
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.runs.document import pointers
+from tocsin.runs.engine.run_type import RunType
 from tocsin.runs.model import WAS_STOPPED, Run, RunStatus
 
 if TYPE_CHECKING:
@@ -49,10 +50,20 @@ def stored_notice(notice: Notice | None) -> dict[str, Any]:
     return {} if notice is None else {"notice": asdict(notice)}
 
 
-async def notify_stored(notices: "Notices", noted: Mapping[str, Any]) -> None:
-    """Send the notice that `stored_notice` returned."""
-    if found := noted.get("notice"):
-        await notices.notify(Notice(**{**found, "level": NoticeLevel(found["level"])}))
+class NotifyingRuns(RunType):
+    """Runs about which the operator is notified: by default, about those that were interrupted."""
+
+    category: ClassVar[str] = "system"  # of the notices
+
+    def __init__(self, notices: "Notices") -> None:
+        self._notices = notices
+
+    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
+        return stored_notice(interrupted(run, category=self.category))
+
+    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
+        if found := noted.get("notice"):
+            await self._notices.notify(Notice(**{**found, "level": NoticeLevel(found["level"])}))
 
 
 def _named(run: Run, noun: str) -> str:

@@ -14,7 +14,7 @@ from tocsin.core.records.as_json import to_json
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.features.cron.feature import FEATURE
 from tocsin.features.cron.model import InvalidJobError
-from tocsin.features.cron.output import is_wanted, text_of
+from tocsin.features.cron.work import is_wanted, text_of
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.engine.run_engine import FOLLOW_UNSENT_EVERY_S
 from tocsin.runs.model import OutputDelivery, OutputDeliveryStatus, Run, RunStatus, RunTrigger

@@ -9,7 +9,7 @@ from tests.waiting import eventually
 
 from tocsin.core.audit.reader import AuditEntry
 from tocsin.features.cron.model import JobConflictError, order_of
-from tocsin.features.cron.output import count_failures
+from tocsin.features.cron.records import count_failures
 from tocsin.features.cron.scheduler import withdraw
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import NotRetriedError, RunControl, StartRequest

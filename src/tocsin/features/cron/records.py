@@ -13,9 +13,8 @@ from tocsin.core.records.marks import Flat, Time
 from tocsin.features.ability_records import ScheduledJob
 from tocsin.features.cron.definitions.upcoming import Upcoming, UpcomingRun
 from tocsin.features.cron.model import KIND, CronJob, JobState, UnknownJobError
-from tocsin.features.cron.output import count_failures
 from tocsin.features.cron.service import CronJobs
-from tocsin.runs.model import RunSummary
+from tocsin.runs.model import RunStatus, RunSummary
 from tocsin.runs.queue import RecentRun, SubjectPast
 from tocsin.scheduling.zones import load_zone
 
@@ -151,3 +150,18 @@ def _words(job: CronJob) -> str | None:
 
 def _share(durations: Sequence[int], share: float) -> int | None:
     return durations[ceil(share * len(durations)) - 1] if durations else None
+
+
+def count_failures(history: Sequence[RecentRun], since: float, last: str = "~") -> int:
+    """Return how many of the newest runs, up to the run `last`, failed in a row.
+
+    Cancelled runs do not count, nor those that are retried, even if the retry is still queued.
+    """
+    repeated, failures = {run.retry_of for run in history}, 0
+    for run in history:
+        if not run.started_at or not run.finished_at or run.id > last:
+            continue
+        if run.ok or run.queued_at < since:
+            break
+        failures += run.status != RunStatus.CANCELLED and run.id not in repeated
+    return failures

@@ -1,27 +1,27 @@
 """What the engine asks about runs of jobs."""
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tocsin.core.config.variables import PUBLIC_URL
-from tocsin.core.time.timestamps import timestamp
+from tocsin.core.time.timestamps import duration_words, timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.execution import definition_of, job_work, order_again
 from tocsin.features.cron.feature import CRON, CRON_DISABLE, CRON_EXECUTE
-from tocsin.features.cron.model import KIND, CronJob, JobType
-from tocsin.features.cron.output import count_failures, is_wanted, text_of
+from tocsin.features.cron.model import KIND, CronJob, JobType, OutputOn
+from tocsin.features.cron.records import count_failures
 from tocsin.features.cron.service import CronJobs
 from tocsin.features.cron.store import JobStore, note_failure, note_success, stored_definition
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
+from tocsin.features.run_notices import NotifyingRuns, failing, recovered, stored_notice
 from tocsin.runs.control import Retry, as_retry
-from tocsin.runs.document import audit_facts
+from tocsin.runs.document import audit_facts, pointers
 from tocsin.runs.engine.admission import SUPERSEDED
 from tocsin.runs.engine.note_once import note_once
 from tocsin.runs.engine.overlap import Overlap, StartPolicy
-from tocsin.runs.engine.run_type import DelayedRun, RunAuditEntry, RunMessage, RunType
+from tocsin.runs.engine.run_type import DelayedRun, RunAuditEntry, RunMessage
 from tocsin.runs.model import FAILING, Run, RunResult, RunStatus, RunTrigger, new_run
 from tocsin.runs.queue import QueuedRow
 from tocsin.runs.recorder import Work
@@ -29,18 +29,20 @@ from tocsin.runs.service import waiting_for
 from tocsin.scheduling.missed import SUPERSEDED as A_LATER_ONE
 from tocsin.scheduling.missed import CatchUp
 
+MAX_CHARS = 3_500  # one message of every channel but one: more of the output is in the log
 _COMPARED_CHARS = 1_000_000
 _RETRIED = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
 _COUNTED = 2_000  # of the newest runs: twice what `auto_disable_after` may say
 
 
-class CronRuns(RunType):
+class CronRuns(NotifyingRuns):
     """Runs of jobs: the scheduler starts them, also those that are queued and retried."""
 
     kind = KIND
     source = CRON.name
 
     def __init__(self, context: FeatureContext, store: JobStore) -> None:
+        super().__init__(context.abilities.notices)
         self._context = context
         self._store = store
 
@@ -126,7 +128,7 @@ class CronRuns(RunType):
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
         """Notify the operator, and disable a job that failed too often."""
-        await notify_stored(self._context.abilities.notices, noted)
+        await super().tell(run, noted)
         if noted.get("ended"):
             await self._disable_after_failures(run)
 
@@ -162,6 +164,37 @@ class CronRuns(RunType):
                 f"cron-disabled-{job.id}",
             )
         )
+
+
+def is_wanted(on: Sequence[str], run: Run, before: Run | None, *, changed: bool) -> bool:
+    """Whether the output of a run is sent; `before` is the last run of the job that had ended by then."""
+    met = {
+        OutputOn.ALWAYS: True,
+        OutputOn.SUCCESS: run.ok,
+        OutputOn.FAILURE: not run.ok and run.status is not RunStatus.CANCELLED,
+        OutputOn.RECOVERY: run.ok and before is not None and not before.ok,
+        OutputOn.OUTPUT: run.output.bytes > 0,
+        OutputOn.CHANGE: before is None or changed or run.status is not before.status,
+    }
+    return any(met[OutputOn(word)] for word in on)
+
+
+def text_of(run: Run, output: str) -> str:
+    """Return the message: how it ended, why, and the end of the output."""
+    took = "" if run.duration_ms is None else f" after {_took(run.duration_ms)}"
+    lines = [f"{run.subject_name}: {run.status.replace('_', ' ')}{took}"]
+    if run.reason:
+        lines.append(run.reason)
+    if run.status in FAILING:
+        lines.append(pointers(run.id))
+    shown = output.strip()
+    if len(shown) > MAX_CHARS:
+        shown = f"…{shown[-MAX_CHARS:]}"
+    return "\n".join([*lines, "", shown]) if shown else "\n".join(lines)
+
+
+def _took(duration_ms: int) -> str:
+    return f"{duration_ms} ms" if duration_ms < 1000 else duration_words(duration_ms / 1000)
 
 
 def run_type_of(jobs: CronJobs) -> CronRuns:

@@ -4,16 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from tocsin.core.audit.actions import CLI
-from tocsin.features.abilities import Notices
 from tocsin.features.ability_records import AssistantRequest
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
+from tocsin.features.run_notices import NotifyingRuns
 from tocsin.features.skills.feature import SKILL_RUN
 from tocsin.features.skills.model import DependencyMissingError, is_assistant_run
 from tocsin.features.skills.service import SkillRequest, Skills, runnable
 from tocsin.runs.document import audit_facts, writes_own_entry
 from tocsin.runs.engine.active_run import ActiveRun
-from tocsin.runs.engine.run_type import RunAuditEntry, RunType
+from tocsin.runs.engine.run_type import RunAuditEntry
 from tocsin.runs.model import Run
 
 
@@ -34,21 +33,15 @@ async def begin(skills: Skills, name: str, call: SkillRequest, *, dry_run: bool 
     return await skills.plan(name, call) if dry_run else await skills.start(name, call)
 
 
-class SkillRuns(RunType):
+class SkillRuns(NotifyingRuns):
     """Programs of skills."""
 
     kind = "skill"
     source = CLI.name
 
-    def __init__(self, notices: Notices) -> None:
-        self._notices = notices
-
     def owns(self, params: Mapping[str, Any]) -> bool:
         """Return whether a program ran."""
         return not is_assistant_run(params)
-
-    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
-        return stored_notice(interrupted(run, category="system"))
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
         """Return the `skill.run` entry, unless the caller writes one of its own."""
@@ -61,9 +54,6 @@ class SkillRuns(RunType):
             "exit_code": run.exit_code,
         }
         return RunAuditEntry(SKILL_RUN, f"{run.subject_name} {run.status}", facts)
-
-    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
-        await notify_stored(self._notices, noted)
 
 
 def run_type_of(skills: Skills) -> SkillRuns:

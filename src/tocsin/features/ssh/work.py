@@ -7,24 +7,25 @@ from tocsin.core.audit.actions import CLI
 from tocsin.core.text.strings import number_of
 from tocsin.features.abilities import Notices
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
+from tocsin.features.run_notices import NotifyingRuns
 from tocsin.features.ssh.execution import told
 from tocsin.features.ssh.feature import SSH_RUN
 from tocsin.features.ssh.model import SHOWN_COMMAND
 from tocsin.features.ssh.service import Ssh
 from tocsin.runs.document import audit_facts
-from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
+from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage
 from tocsin.runs.model import HostStatus, Run
 
 
-class SshRuns(RunType):
+class SshRuns(NotifyingRuns):
     """Commands on hosts."""
 
     kind = "ssh"
     source = CLI.name
+    category = "ssh"
 
     def __init__(self, notices: Notices, public_url: str) -> None:
-        self._notices = notices
+        super().__init__(notices)
         self._public_url = public_url
 
     async def message(self, run: Run, request: Mapping[str, Any]) -> RunMessage | None:
@@ -34,9 +35,6 @@ class SshRuns(RunType):
             return None
         text = told(run.subject_name, run, run.hosts)
         return RunMessage.about(run, output, text, run.source or self.source, self._public_url)
-
-    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
-        return stored_notice(interrupted(run, category="ssh"))
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
         if run.dry_run:
@@ -49,9 +47,6 @@ class SshRuns(RunType):
             "failed": [host.host for host in run.hosts if host.status is not HostStatus.SUCCEEDED],
         }
         return RunAuditEntry(SSH_RUN, f"{number_of(len(names), 'host')} {run.status}", facts)
-
-    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
-        await notify_stored(self._notices, noted)
 
 
 def run_type_of(ssh: Ssh) -> SshRuns:

@@ -3,31 +3,27 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tocsin.features.abilities import Notices
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
+from tocsin.features.run_notices import NotifyingRuns
 from tocsin.features.triggers.actions import ActionDependencies
 from tocsin.features.triggers.feature import TRIGGER_RUN, TRIGGERS
 from tocsin.features.triggers.hooks import OpenTriggers
 from tocsin.features.triggers.service import TriggerHandler, no_rule
 from tocsin.features.triggers.starting import StartingButtons
 from tocsin.messaging.inbound.handling import Handler
-from tocsin.runs.engine.run_type import RunAuditEntry, RunType
+from tocsin.runs.engine.run_type import RunAuditEntry
 from tocsin.runs.model import Run
 
 
-class TriggerRuns(RunType):
+class TriggerRuns(NotifyingRuns):
     """Runs of rules. The inbox sends their output as the answer, and repeats interrupted runs."""
 
     kind = "trigger"
     source = TRIGGERS.name
 
-    def __init__(self, notices: Notices) -> None:
-        self._notices = notices
-
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice of an interruption, unless the inbox starts the rule again."""
-        return stored_notice(None if run.params.get("repeat", True) else interrupted(run, category="system"))
+        return {} if run.params.get("repeat", True) else await super().note(run, output)
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry:
         """Return the `trigger.run` entry, which never holds the message's text."""
@@ -43,9 +39,6 @@ class TriggerRuns(RunType):
         }
         detail = f"rule {run.params.get('rule')} for chat {chat} on {channel}: {run.status}"
         return RunAuditEntry(TRIGGER_RUN, detail, facts)
-
-    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
-        await notify_stored(self._notices, noted)
 
 
 def handler_of(triggers: OpenTriggers) -> TriggerHandler:

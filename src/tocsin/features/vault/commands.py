@@ -2,17 +2,17 @@
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from tocsin.core.config.settings import platform
+from tocsin.core.config.settings import platform, read_env_file
 from tocsin.core.errors import ConfigError
 from tocsin.core.records.as_json import to_json
+from tocsin.core.storage.files import read_limited, write_atomically
 from tocsin.core.text.strings import number_of
 from tocsin.features.contract import Commands
-from tocsin.features.vault.env_file import read_secrets, remove_secrets
 from tocsin.features.vault.hooks import open_service
 from tocsin.features.vault.model import MAX_VALUE_BYTES, OlderVaultError, VaultError, timestamp, validate_name
 from tocsin.features.vault.rotation import RotationState, SecretAgeRecord
@@ -264,7 +264,7 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
     vault.store.require()
     names = [variable.name for variable in settings.variables if variable.secret]
     path = arguments.file or settings.env_file
-    file = read_secrets(path, names) if path else None
+    file = _read_secrets(path, names) if path else None
     if file is None or not file.secrets:
         raise VaultError(
             f"no secret settings to import in {path or settings.read_from}", hint="give the path of the file"
@@ -273,7 +273,7 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
     found = ", ".join(file.secrets)
     _confirm(arguments, out, f"Move {found} from {file.path} into the vault, and remove the values from the file?")
     vault.import_values(file.secrets, origin=str(file.path), source=_CLI)
-    remove_secrets(file, S_IMODE(file.path.stat().st_mode))
+    _remove_secrets(file, S_IMODE(file.path.stat().st_mode))
     moved = f"moved {found} from {file.path} into the vault"
     out.effect_done(moved)
     out.line(moved)
@@ -308,6 +308,42 @@ def _remove_recipient(arguments: argparse.Namespace, out: Console, program: Prog
     )
     vault.remove_recipient(key, source=_CLI)
     return _done(out, key, f"{key} can no longer read the vault; rotate the secrets that it could read")
+
+
+class _EnvFile(NamedTuple):
+    """The contents of a `.env` file when it was read."""
+
+    path: Path
+    content: bytes
+    secrets: Mapping[str, str]  # the values of the requested settings
+
+
+def _read_secrets(path: Path, names: Collection[str]) -> _EnvFile:
+    """Return the values of these names in a file; raise ConfigError if it cannot be read."""
+    content = read_limited(path)
+    values = read_env_file(path).values
+    return _EnvFile(path, content, {name: values[name] for name in names if values.get(name, "").strip()})
+
+
+def _remove_secrets(file: _EnvFile, mode: int) -> None:
+    """Replace the bindings of the secrets with comments; raise ConfigError if the file has changed."""
+    from io import StringIO
+
+    from dotenv.parser import parse_stream
+
+    if read_limited(file.path) != file.content:
+        raise ConfigError(
+            f"{file.path} was changed during the import",
+            hint="run the import again; the vault already contains the values",
+        )
+    kept = []
+    for binding in parse_stream(StringIO(file.content.decode("utf-8-sig"), newline="")):
+        text = binding.original.string
+        if binding.key in file.secrets:
+            blank = text[: len(text) - len(text.lstrip())]
+            text = f"{blank}# {binding.key} is in the vault\n"
+        kept.append(text)
+    write_atomically(file.path, "".join(kept), mode)
 
 
 COMMANDS: Commands = {"vault": configure_vault}

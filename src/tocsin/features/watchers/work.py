@@ -7,7 +7,7 @@ from typing import Any
 from tocsin.core.config.variables import PUBLIC_URL
 from tocsin.features.context import FeatureContext, Notice
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
+from tocsin.features.run_notices import NotifyingRuns, failing, recovered, stored_notice
 from tocsin.features.watchers.feature import WATCHER_RUN, WATCHERS
 from tocsin.features.watchers.model import KIND
 from tocsin.features.watchers.service import Watchers
@@ -15,7 +15,7 @@ from tocsin.features.watchers.store import LEASE, FileOutcome, note_outcome
 from tocsin.features.watchers.watching.watcher_service import WatcherService
 from tocsin.runs.document import audit_facts, pointers
 from tocsin.runs.engine.note_once import note_once
-from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
+from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage
 from tocsin.runs.model import FAILING, Run, RunStatus
 from tocsin.runs.recorder import Work
 from tocsin.runs.service import waiting_for
@@ -24,13 +24,14 @@ from tocsin.scheduling.lease import Lease
 MAX_CHARS = 3_500  # one message of every channel but one: more of the output is in the log
 
 
-class WatcherRuns(RunType):
+class WatcherRuns(NotifyingRuns):
     """Runs of watchers."""
 
     kind = KIND
     source = WATCHERS.name
 
     def __init__(self, context: FeatureContext) -> None:
+        super().__init__(context.abilities.notices)
         self._context = context
 
     def may_continue(self, run: Run, request: Mapping[str, Any]) -> bool:
@@ -69,9 +70,6 @@ class WatcherRuns(RunType):
             **audit_facts(run),
         }
         return RunAuditEntry(WATCHER_RUN, f"{run.subject_name} for {run.params.get('path')}: {run.status}", facts)
-
-    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
-        await notify_stored(self._context.abilities.notices, noted)
 
     def _notice(self, run: Run, outcome: FileOutcome, output: str) -> Notice | None:
         link, now = f"#/watchers/{run.subject_name}", self._context.clock.now()

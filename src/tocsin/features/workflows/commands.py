@@ -16,8 +16,7 @@ from tocsin.core.text.shell import format_value
 from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.contract import Commands
-from tocsin.features.file_schemas import write_schemas
-from tocsin.features.workflows.example import example
+from tocsin.features.file_schemas import modeline, write_schemas
 from tocsin.features.workflows.feature import WORKFLOW_FILE
 from tocsin.features.workflows.language.schema import WORKFLOW_NAME
 from tocsin.features.workflows.requests import PlannedRun, WorkflowRequest
@@ -227,7 +226,7 @@ def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     with only_writer(folder):
         if path.exists():
             raise ConfigError(f"{path} already exists", hint="choose another name, or edit it")
-        write_atomically(path, example(name))
+        write_atomically(path, _example(name))
     write_schemas(settings.data_dir, [WORKFLOW_FILE])
     out.effect_done("the workflow was written")
     if out.as_json:
@@ -325,6 +324,47 @@ def _listed(items: Sequence[Any]) -> str:
 
 
 _WOULD = {True: "yes", False: "no", None: "depends"}
+
+
+_EXAMPLE = """\
+# Check: tocsin workflows validate {name}    Plan: tocsin workflows run {name} --dry-run
+name: {name}
+description: Report how full a disk is
+
+# Values that a run is given: tocsin workflows run {name} --param folder=/var
+params:
+  folder: {{type: string, default: /, description: Which file system}}
+  limit: {{type: integer, default: 90, minimum: 1, maximum: 100}}
+
+# Who gets a summary when a run fails, and when one succeeds again. The profile must exist in profiles.yaml.
+# notify_profile: oncall
+# notify_on: [failure, recovery]
+
+# Without depends_on the steps run from top to bottom.
+steps:
+  - name: measure
+    # Every parameter is a variable PARAM_<NAME> of the shell, and every output of a step STEP_<STEP>_<OUTPUT>.
+    command: df -P "$PARAM_FOLDER" | awk 'NR == 2 {{ print $5 }}' | tr -d %
+    timeout: 30s
+    outputs:
+      used: stdout | trim
+
+  - name: warn
+    when: steps.measure.outputs.used > params.limit
+    command: echo "the file system of $PARAM_FOLDER is $STEP_MEASURE_USED % full"
+
+# These run after the steps, when the run has failed.
+on_failure:
+  - name: explain
+    # Other values become variables here.
+    env: {{CODE: "${{steps.measure.exit_code}}"}}
+    command: echo "the measurement failed with exit code $CODE"
+"""
+
+
+def _example(name: str) -> str:
+    """Return the file of a new workflow."""
+    return modeline(WORKFLOW_FILE) + _EXAMPLE.format(name=name)
 
 
 COMMANDS: Commands = {"workflows": configure_workflows}

@@ -6,25 +6,26 @@ from typing import Any
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.variables import PUBLIC_URL
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.run_notices import notify_stored, stored_notice
+from tocsin.features.run_notices import NotifyingRuns, stored_notice
 from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
 from tocsin.features.workflows.feature import WORKFLOW_RUN
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.summary import is_wanted, notice_of, summary
 from tocsin.runs.control import RunControl
 from tocsin.runs.document import audit_facts
-from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
+from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage
 from tocsin.runs.model import Run
 from tocsin.runs.recorder import Work
 
 
-class WorkflowRuns(RunType):
+class WorkflowRuns(NotifyingRuns):
     """Runs of workflows: any process continues one that waits, is queued or was cut off."""
 
     kind = "workflow"
     source = CLI.name
 
     def __init__(self, workflows: Workflows) -> None:
+        super().__init__(workflows.context.abilities.notices)
         self._workflows = workflows
         self._context = workflows.context
 
@@ -63,9 +64,6 @@ class WorkflowRuns(RunType):
             **({"parent": run.parent_run_id} if run.parent_run_id else {}),
         }
         return RunAuditEntry(WORKFLOW_RUN, f"{run.subject_name} {run.status}", facts)
-
-    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
-        await notify_stored(self._context.abilities.notices, noted)
 
 
 def run_type_of(workflows: Workflows) -> WorkflowRuns:

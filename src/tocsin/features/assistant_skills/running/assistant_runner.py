@@ -13,7 +13,6 @@ from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.process.git import GIT_DIRECTORIES, GitFailedError, GitProgram, find_repository
 from tocsin.core.reading.front_matter import Invocation
 from tocsin.core.text.strings import number_of
-from tocsin.features.abilities import Notices
 from tocsin.features.ability_records import AssistantRequest, AssistantRun
 from tocsin.features.assistant_skills.asking.model_runner import ModelRunner
 from tocsin.features.assistant_skills.feature import SKILL_APPLY, SKILL_ASSIST
@@ -37,13 +36,13 @@ from tocsin.features.assistant_skills.results import SkillResultRecord
 from tocsin.features.assistant_skills.running.retrying import as_before, kept_of
 from tocsin.features.assistant_skills.settings import SKILLS_AUTO_APPLY, SKILLS_WATCH
 from tocsin.features.context import Notice, NoticeLevel
-from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
+from tocsin.features.run_notices import NotifyingRuns
 from tocsin.features.skill_records import Severity, SkillFinding
 from tocsin.providers.chat import HOW_TO_CONFIGURE
 from tocsin.runs.control import as_retry
 from tocsin.runs.document import audit_facts, writes_own_entry
 from tocsin.runs.engine.active_run import ActiveRun
-from tocsin.runs.engine.run_type import RunAuditEntry, RunType
+from tocsin.runs.engine.run_type import RunAuditEntry
 from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, new_run
 from tocsin.runs.recorder import RunHandle, Work
 
@@ -313,21 +312,15 @@ class AssistantRunner:
         return GitFolder(folder, GitProgram(self._context.environment, directories, timeout_s=GIT_TIMEOUT_S))
 
 
-class AssistantRuns(RunType):
+class AssistantRuns(NotifyingRuns):
     """Looks of assistant skills at files."""
 
     kind = "skill"
     source = CLI.name
 
-    def __init__(self, notices: Notices) -> None:
-        self._notices = notices
-
     def owns(self, params: Mapping[str, Any]) -> bool:
         """Whether the skill looked at a folder: a program does not."""
         return "folder" in params
-
-    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
-        return stored_notice(interrupted(run, category="system"))
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
         """Return the `skill.assist` entry, unless the caller writes one of its own."""
@@ -336,9 +329,6 @@ class AssistantRuns(RunType):
         found = {name: request.get(name, 0) for name in ("findings", "changes", "applied")}
         facts = {"skill": run.subject_id, **audit_facts(run), **found}
         return RunAuditEntry(SKILL_ASSIST, f"{run.subject_name} {run.status}", facts)
-
-    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
-        await notify_stored(self._notices, noted)
 
 
 def _ordered(findings: Sequence[SkillFinding]) -> tuple[SkillFinding, ...]:
