@@ -90,10 +90,7 @@ class Lease:
         token, self.token = self.token, 0
         sql = "UPDATE leases SET holder = '' WHERE name = ? AND token = ?"
 
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(sql, [self.name, token])
-
-        await self._database.write(work)
+        await self._database.execute(sql, [self.name, token])
 
     def confirm(self, connection: sqlite3.Connection) -> None:
         """Raise LeaseLostError unless this process holds the lease, which it then does until the transaction ends."""

@@ -41,10 +41,9 @@ class SqliteBeats:
         await self._write(_REMOVE, identities)
 
     async def all(self) -> dict[str, int]:
-        def work(connection: sqlite3.Connection) -> dict[str, int]:
-            return {row["identity"]: row["beat"] for row in connection.execute("SELECT * FROM processes")}
-
-        return await self._database.read(work)
+        return await self._database.read(
+            lambda connection: {row["identity"]: row["beat"] for row in connection.execute("SELECT * FROM processes")}
+        )
 
     async def _write(self, sql: str, identities: Sequence[str]) -> None:
         def work(connection: sqlite3.Connection) -> None:

@@ -112,6 +112,10 @@ class Database:
         self.submit(work, partial(_settle, future))
         return await future
 
+    async def execute(self, sql: str, values: Sequence[object] = ()) -> int:
+        """Run one statement in a transaction, and return the number of rows that it changed."""
+        return await self.write(lambda connection: connection.execute(sql, values).rowcount)
+
     def submit(
         self, work: Callable[[sqlite3.Connection], T], done: Callable[[T | None, Exception | None], None]
     ) -> None:
@@ -260,8 +264,7 @@ class Database:
         except sqlite3.Error as error:
             failure = _failure(self.path, error)
             if not self.problem:  # once per outage
-                reason = {"reason": failure.sentence()}
-                log.error("cannot write to the database", extra=reason)  # noqa: TRY400  # the sentence says it all
+                log.error("cannot write to the database", extra={"reason": failure.sentence()})  # noqa: TRY400  # the sentence says it all
             self.problem = failure.sentence()
             self.failures += 1
             _roll_back(connection)
@@ -279,8 +282,8 @@ def _run(connection: sqlite3.Connection, job: _Job[Any], *, alone: bool) -> None
     try:
         job.result = _checked(job.work(connection))
     except Exception as error:  # raised again in the caller of the job
-        if _concerns_all(error):
-            raise
+        if _primary_code(error) not in {None, *_JOB_FAULTS}:
+            raise  # the disk or the file failed, not the job
         job.error = error
         for statement in ("ROLLBACK", "BEGIN") if alone else ("ROLLBACK TO job",):
             connection.execute(statement)
@@ -292,12 +295,6 @@ def _checked(result: T) -> T:
     if isinstance(result, sqlite3.Cursor):
         raise TypeError("a cursor must not leave the thread of its connection; fetch its rows")
     return result
-
-
-def _concerns_all(error: Exception) -> bool:
-    """Whether the disk or the file failed, not the job."""
-    code = _primary_code(error)
-    return code is not None and code not in _JOB_FAULTS
 
 
 def _primary_code(error: Exception) -> int | None:

@@ -44,10 +44,7 @@ class SkillResults:
         facts = (result.run_id, result.skill, result.folder, findings, result.patch)
         row = (*facts, self._clock.now(), result.applied_at, json.dumps([asdict(each) for each in result.changes]))
 
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT OR REPLACE INTO assistant_results VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-
-        await self._database.write(work)
+        await self._database.execute("INSERT OR REPLACE INTO assistant_results VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     async def get(self, run_id: str) -> SkillResultRecord:
         """Return the result of a run, by its id or the only one that begins or ends like it."""
@@ -86,7 +83,4 @@ class SkillResults:
         """Delete results that are older than runs are kept."""
         oldest = self._clock.now() - KEPT_S
 
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM assistant_results WHERE created_at < ?", [oldest])
-
-        await self._database.write(work)
+        await self._database.execute("DELETE FROM assistant_results WHERE created_at < ?", [oldest])

@@ -28,10 +28,7 @@ class BrowserStore:
         """Keep a browser in place of the profile's last one."""
         values = process._replace(user_data_dir=str(process.user_data_dir))  # type: ignore[arg-type]  # as stored
 
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT OR REPLACE INTO browser_processes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
-
-        await self._database.write(work)
+        await self._database.execute("INSERT OR REPLACE INTO browser_processes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     async def end(self, process: BrowserProcess, at: float, problem: str = "") -> bool:
         """Record that a browser has ended; return False if that was recorded already."""
@@ -48,11 +45,7 @@ class BrowserStore:
 
     async def forget(self, profile: str) -> None:
         """Delete the record of a profile's browser."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM browser_processes WHERE profile = ?", [profile])
-
-        await self._database.write(work)
+        await self._database.execute("DELETE FROM browser_processes WHERE profile = ?", [profile])
 
 
 def _process(row: sqlite3.Row) -> BrowserProcess:

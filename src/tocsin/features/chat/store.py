@@ -109,10 +109,7 @@ class ChatStore:
         """Return the existing conversations with these IDs."""
         sql = f"{rows.CONVERSATIONS} WHERE c.id IN ({', '.join('?' * len(ids))})"
 
-        def work(connection: sqlite3.Connection) -> list[ChatConversation]:
-            return [rows.to_conversation(row) for row in connection.execute(sql, ids)]
-
-        return await self._database.read(work)
+        return await self._database.read(lambda c: [rows.to_conversation(row) for row in c.execute(sql, ids)])
 
     async def transcript(self, conversation_id: str, limit: int, before: str = "") -> Transcript:
         """Return a conversation with its last messages, or the last before one; raises UnknownConversationError."""
@@ -152,10 +149,7 @@ class ChatStore:
         info = content.info
         row = [info.id, info.name, info.kind, info.media_type, info.bytes, content.text, info.is_cut, content.data, now]
 
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT INTO chat_attachments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '')", row)
-
-        await self._database.write(work)
+        await self._database.execute("INSERT INTO chat_attachments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '')", row)
 
     async def attachments(self, ids: Collection[str]) -> dict[str, AttachmentContent]:
         """Return the contents of files by ID."""

@@ -41,19 +41,13 @@ class JobStore:
 
     async def all(self) -> list[CronJob]:
         """Return all jobs by name."""
-
-        def work(connection: sqlite3.Connection) -> list[CronJob]:
-            return [_job(row) for row in connection.execute("SELECT * FROM cron_jobs ORDER BY name")]
-
-        return await self._database.read(work)
+        return await self._database.read(
+            lambda connection: [_job(row) for row in connection.execute("SELECT * FROM cron_jobs ORDER BY name")]
+        )
 
     async def get(self, name_or_id: str) -> CronJob:
         """Return one job; raises UnknownJobError."""
-
-        def work(connection: sqlite3.Connection) -> CronJob:
-            return find_job(connection, name_or_id)
-
-        return await self._database.read(work)
+        return await self._database.read(lambda connection: find_job(connection, name_or_id))
 
     async def find(self, job_id: str) -> CronJob | None:
         """Return the job of an ID, or None if it was removed."""
@@ -120,11 +114,7 @@ class JobStore:
 
     async def due(self, now: float, limit: int) -> list[CronJob]:
         """Return jobs that the scheduler has to look at."""
-
-        def work(connection: sqlite3.Connection) -> list[CronJob]:
-            return [_job(row) for row in connection.execute(_DUE, [now, limit])]
-
-        return await self._database.read(work)
+        return await self._database.read(lambda c: [_job(row) for row in c.execute(_DUE, [now, limit])])
 
     async def earliest(self) -> float | None:
         """Return when the next job is due."""
@@ -137,28 +127,21 @@ class JobStore:
 
     async def ahead_of(self, now: float) -> list[CronJob]:
         """Return the jobs whose cursor is later than `now`: the clock was set back."""
-
-        def work(connection: sqlite3.Connection) -> list[CronJob]:
-            return [_job(row) for row in connection.execute("SELECT * FROM cron_jobs WHERE cursor > ?", [now])]
-
-        return await self._database.read(work)
+        return await self._database.read(
+            lambda connection: [
+                _job(row) for row in connection.execute("SELECT * FROM cron_jobs WHERE cursor > ?", [now])
+            ]
+        )
 
     async def note(self, trouble: Trouble) -> None:
         """Record a trouble, in place of the earlier one of its name."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT OR REPLACE INTO cron_troubles VALUES (?, ?, ?)", trouble)
-
-        await self._database.write(work)
+        await self._database.execute("INSERT OR REPLACE INTO cron_troubles VALUES (?, ?, ?)", trouble)
 
     async def troubles(self, since: float) -> list[Trouble]:
         """Return the troubles seen since a time."""
         sql = "SELECT * FROM cron_troubles WHERE at >= ? ORDER BY at"
 
-        def work(connection: sqlite3.Connection) -> list[Trouble]:
-            return [Trouble(*row) for row in connection.execute(sql, [since])]
-
-        return await self._database.read(work)
+        return await self._database.read(lambda connection: [Trouble(*row) for row in connection.execute(sql, [since])])
 
 
 def note_failure(connection: sqlite3.Connection, job_id: str, now: float) -> float:

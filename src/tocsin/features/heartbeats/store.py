@@ -186,11 +186,7 @@ class HeartbeatStore:
 
     async def ledgers(self, ids: Sequence[str], now: float) -> Mapping[str, Ledger]:
         """Return the ledgers of heartbeats by ID."""
-
-        def work(connection: sqlite3.Connection) -> dict[str, Ledger]:
-            return {heartbeat_id: _ledger(connection, heartbeat_id, now) for heartbeat_id in ids}
-
-        return await self._read(work)
+        return await self._read(lambda c: {heartbeat_id: _ledger(c, heartbeat_id, now) for heartbeat_id in ids})
 
     async def instants(self, heartbeat_id: str) -> list[HeartbeatInstant]:
         """Return all instants of a heartbeat, the oldest first."""

@@ -170,11 +170,7 @@ class TaskJobStore:
 
     async def ids(self) -> set[str]:
         """Return the IDs of all jobs, also of those that are being made."""
-
-        def work(connection: sqlite3.Connection) -> set[str]:
-            return {row["id"] for row in connection.execute("SELECT id FROM task_jobs")}
-
-        return await self._database.read(work)
+        return await self._database.read(lambda c: {row["id"] for row in c.execute("SELECT id FROM task_jobs")})
 
     async def running(self) -> list[TaskJob]:
         return await self._jobs("SELECT * FROM task_jobs WHERE status = 'running' AND run_id IS NOT NULL")

@@ -16,28 +16,19 @@ class ProbeStore:
 
     async def all(self) -> dict[str, HostHealthRecord]:
         """Return the results by host."""
-
-        def work(connection: sqlite3.Connection) -> dict[str, HostHealthRecord]:
-            return {row["host"]: _probe(row) for row in connection.execute("SELECT * FROM ssh_probes")}
-
-        return await self._database.read(work)
+        return await self._database.read(
+            lambda connection: {row["host"]: _probe(row) for row in connection.execute("SELECT * FROM ssh_probes")}
+        )
 
     async def put(self, probe: HostHealthRecord) -> None:
         """Store a result in place of the previous one."""
         values = [probe.host, probe.status, probe.failures, probe.checked_at, json.dumps(to_json(probe))]
 
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT OR REPLACE INTO ssh_probes VALUES (?, ?, ?, ?, ?)", values)
-
-        await self._database.write(work)
+        await self._database.execute("INSERT OR REPLACE INTO ssh_probes VALUES (?, ?, ?, ?, ?)", values)
 
     async def forget(self, host: str) -> None:
         """Delete the result of a host, for example after its key was trusted."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM ssh_probes WHERE host = ?", [host])
-
-        await self._database.write(work)
+        await self._database.execute("DELETE FROM ssh_probes WHERE host = ?", [host])
 
 
 def _probe(row: sqlite3.Row) -> HostHealthRecord:

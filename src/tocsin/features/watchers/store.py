@@ -51,11 +51,9 @@ class WatcherStore:
 
     async def note(self, found: Mapping[WatcherRule, Sequence[WatchedChange]], now: float) -> int:
         """Have changes acted on once their files rest; return how many are left out because too many wait."""
-
-        def work(connection: sqlite3.Connection) -> int:
-            return sum(_note(connection, rule, changes, now) for rule, changes in found.items())
-
-        return await self._database.write(work)
+        return await self._database.write(
+            lambda connection: sum(_note(connection, rule, changes, now) for rule, changes in found.items())
+        )
 
     async def due(self, rules: Sequence[WatcherRule], now: float) -> dict[str, float]:
         """Return for each rule with waiting changes in how many seconds there is something to do; 0 is now."""
@@ -164,23 +162,18 @@ class WatcherStore:
             UPDATE watcher_events SET due_at = NULL, note = 'the watcher was disabled or removed'
             WHERE due_at IS NOT NULL AND rule NOT IN (SELECT value FROM json_each(?))
         """
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(sql, [json.dumps([*active])])
-
-        await self._database.write(work)
+        await self._database.execute(sql, [json.dumps([*active])])
 
     async def recent(self, rule: str, limit: int = SHOWN_EVENTS) -> list[SeenEvent]:
         """Return the newest changes of a rule, the newest first."""
         sql = "SELECT * FROM watcher_events WHERE rule = ? ORDER BY id DESC LIMIT ?"
 
-        def work(connection: sqlite3.Connection) -> list[SeenEvent]:
-            return [
+        return await self._database.read(
+            lambda connection: [
                 SeenEvent(row["changed_at"], WatchEvent(row["type"]), shown(os.fsdecode(row["path"])), row["run_id"])
                 for row in connection.execute(sql, [rule, limit])
             ]
-
-        return await self._database.read(work)
+        )
 
     async def count(self, rule: str, since: float) -> int:
         """Return how many changes of a rule there were since a time."""
@@ -239,10 +232,7 @@ class WatcherStore:
         """Enable or disable a rule; `written` is the rule of the file."""
         sql = "INSERT OR REPLACE INTO watcher_switches VALUES (?, ?, ?, ?)"
 
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(sql, [written.name, enabled, written.enabled, now])
-
-        await self._database.write(work)
+        await self._database.execute(sql, [written.name, enabled, written.enabled, now])
 
     async def prune(self, now: float) -> None:
         """Forget changes of earlier days, but not the newest ones of each rule."""
@@ -253,11 +243,7 @@ class WatcherStore:
                 ) WHERE place <= ?
             )
         """
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(sql, [now - KEPT_S, SHOWN_EVENTS])
-
-        await self._database.write(work)
+        await self._database.execute(sql, [now - KEPT_S, SHOWN_EVENTS])
 
 
 class FileOutcome(NamedTuple):

@@ -56,10 +56,7 @@ class SqliteRunRecords:
         await self._database.write(lambda connection: rows.insert(connection, record))
 
     async def enqueue(self, records: Sequence[StoredRun]) -> list[Run]:
-        def work(connection: sqlite3.Connection) -> list[Run]:
-            return [record.run for record in records if _enqueue(connection, record)]
-
-        return await self._database.write(work)
+        return await self._database.write(lambda c: [record.run for record in records if _enqueue(c, record)])
 
     async def get(self, run_id: str) -> StoredRun:
         return await self._database.read(lambda connection: rows.find(connection, run_id, parts=True))

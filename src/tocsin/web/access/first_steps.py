@@ -25,8 +25,4 @@ class FirstStepMarks:
 
     async def put(self, name: str, value: str) -> None:
         """Replace the text of a name."""
-
-        def write(connection: sqlite3.Connection) -> None:
-            connection.execute("REPLACE INTO access_first_steps VALUES (?, ?)", [name, value])
-
-        await self._database.write(write)
+        await self._database.execute("REPLACE INTO access_first_steps VALUES (?, ?)", [name, value])

@@ -29,7 +29,4 @@ class ActedVersions:
         """Delete old versions."""
         oldest = self._clock.now() - KEPT_S
 
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM assistant_versions WHERE at < ?", [oldest])
-
-        await self._database.write(work)
+        await self._database.execute("DELETE FROM assistant_versions WHERE at < ?", [oldest])
