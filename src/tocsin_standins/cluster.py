@@ -57,7 +57,6 @@ class StandinCluster:
         return {"teamchat": "#ops", "botchat": "1001", "guildchat": OPS, "email": "ops@example.org"}
 
     def product(self, channel: str) -> str:
-        """Return the product's name of a channel."""
         return PRODUCTS.get(channel, channel)
 
     def environment(self) -> dict[str, str]:

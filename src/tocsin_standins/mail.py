@@ -111,7 +111,6 @@ class MailServer:
         return _Smtp(self, self._tls if self.mode == "starttls" else None)
 
     def admits(self, login: bytes, password: bytes) -> bool:
-        """Whether user and password are correct."""
         given, right = (login, password), (self.user.encode(), self.password.encode())
         return all(hmac.compare_digest(*pair) for pair in zip(given, right, strict=True))
 

@@ -22,7 +22,6 @@ class Installed(NamedTuple):
 
 
 def find_installed() -> Installed:
-    """Find every channel and feature."""
     channels, features = discover(), find_features()
     return Installed(channels.classes, features.features, [*channels.problems, *features.problems])
 

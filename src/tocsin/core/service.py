@@ -42,7 +42,6 @@ class StopEvent:
         self._callbacks: list[Callable[[], None]] = []
 
     def set(self) -> None:
-        """Set the event and call the callbacks."""
         self._event.set()
         for callback in self._callbacks:
             callback()
@@ -55,7 +54,6 @@ class StopEvent:
         self._callbacks.append(callback)
 
     async def wait(self) -> None:
-        """Wait until the event is set."""
         await self._event.wait()
 
     async def pause(self, clock: Clock, seconds: float) -> None:

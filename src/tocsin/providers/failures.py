@@ -48,7 +48,6 @@ log = logging.getLogger(__name__)
 
 
 def to_provider_error(error: Exception, endpoint: ModelEndpoint, redact: Callable[[str], str]) -> ProviderError:
-    """Return the ProviderError for an exception of an SDK."""
     if own := next((cause for cause in walk_causes(error) if isinstance(cause, ProviderError)), None):
         return own
     if isinstance(error, ModelHTTPError):

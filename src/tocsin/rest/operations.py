@@ -347,7 +347,6 @@ def _showing(handler: Handler, spec: OperationSpec) -> Handler:
 
 
 def problem_schema() -> dict[str, Any]:
-    """Return the JSON schema of problem documents."""
     return Problem.model_json_schema(ref_template="#/components/schemas/{model}")
 
 

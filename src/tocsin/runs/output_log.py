@@ -64,7 +64,6 @@ class _Splitter:
         self._add(begun)
 
     def rest(self) -> Iterator[str]:
-        """Yield the unfinished line."""
         if self._begun:
             yield self._line()
 

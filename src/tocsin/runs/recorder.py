@@ -52,7 +52,6 @@ class RunHandle:
         self._capture.feed(stream, text.encode(errors="replace"))
 
     def feed(self, stream: str, data: bytes) -> None:
-        """Record raw output."""
         self._capture.feed(stream, data)
 
     async def child_started(self, pid: int) -> None:

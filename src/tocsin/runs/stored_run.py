@@ -118,7 +118,6 @@ def _is_recent(moment: float | None, now: float) -> bool:
 
 
 def begin(record: StoredRun, owner: str, now: float) -> StoredRun:
-    """Start a queued run."""
     return replace(record, owner=owner, run=replace(record.run, status=RunStatus.RUNNING, started_at=now))
 
 
@@ -187,7 +186,6 @@ def ask(record: StoredRun, waiting: WaitingStep) -> StoredRun:
 
 
 def withdraw(record: StoredRun, step: str) -> StoredRun:
-    """Remove the question of a step."""
     waits = tuple(wait for wait in record.waits if wait.question.step != step)
     return _going_on(replace(record, waits=waits))
 
@@ -210,7 +208,6 @@ def asked_with(record: StoredRun, question: str) -> StepWait:
 
 
 def unknown_question() -> UnknownQuestionError:
-    """Return the error for a question for which no step waits."""
     return UnknownQuestionError("no waiting step has this question")
 
 

@@ -32,7 +32,6 @@ def cleaned(text: str, entities: Iterable[Entity]) -> list[Entity]:
 
 
 def covered_text(text: str, entity: Entity) -> str:
-    """Return the part of the text that an entity covers."""
     begin, end = entity["offset"] * 2, (entity["offset"] + entity["length"]) * 2
     return text.encode("utf-16-le", "surrogatepass")[begin:end].decode("utf-16-le", "surrogatepass")
 

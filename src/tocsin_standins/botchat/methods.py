@@ -233,7 +233,6 @@ def answer_callback_query(bot: BotChat, request: web.Request, args: Arguments) -
 
 
 def set_my_commands(bot: BotChat, request: web.Request, args: Arguments) -> bool:
-    """Store the command menu."""
     commands = decoded(args.get("commands"), "commands")
     if not isinstance(commands, list):
         raise refuse("Bad Request: can't parse commands: expected an Array of BotCommand")

@@ -381,7 +381,6 @@ class GuildChat(HttpStandIn):
         }  # fmt: skip
 
     def user(self, user_id: str) -> dict[str, Any]:
-        """Return the public fields of a user."""
         return self._user(user_id, self.users[user_id])
 
     def _user(self, user_id: str, name: str) -> dict[str, Any]:

@@ -244,7 +244,6 @@ class TeamChat(HttpStandIn):
         return _dm_of(place.id)
 
     def name_of(self, place_id: str) -> str:
-        """Return the name of a channel or a user."""
         return self.places[place_id].name if place_id in self.places else place_id
 
     def next_ts(self) -> str:

@@ -40,7 +40,6 @@ class Plans:
         self._plans = open_table("plans", KEPT_S)
 
     async def add(self, chat_id: str, steps: Sequence[Step]) -> Plan:
-        """Store a new plan."""
         plan = Plan(token_hex(8), chat_id, tuple(steps))
         await self.restore(plan, "")
         return plan
@@ -65,7 +64,6 @@ class Plans:
         await self._amend(plan.id, "taken", "")
 
     async def save(self, plan: Plan) -> None:
-        """Store the progress of the plan."""
         await self._amend(plan.id, "steps", encode_steps(plan.steps))
 
     async def stored(self) -> Sequence[tuple[Plan, str]]:

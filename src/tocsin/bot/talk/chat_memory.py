@@ -51,7 +51,6 @@ class ChatMemory:
         return f"{format_notes(entries)}\n\n" if entries else ""
 
     def instructions(self, recalled: str) -> str:
-        """Return the additional instructions for the model."""
         return (RECALLED if recalled else "") + (STORING if self._stores else "")
 
     def relay(self, write: Callable[[str], None], restart: Callable[[], None]) -> "NoteFilter | PlainRelay":

@@ -232,7 +232,6 @@ class Sessions:
         return await self._memory.chats()
 
     async def clear(self, chat_id: str) -> None:
-        """Delete the window."""
         await self._change(chat_id, lambda store: store.clear(chat_id))
 
     async def format_context(self, chat_id: str) -> str:

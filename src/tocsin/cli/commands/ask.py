@@ -116,7 +116,6 @@ class _Flow:
             self._held = self._held[end:]
 
     def open(self) -> None:
-        """Start the output."""
         self._is_open = True
         self.add("")
 

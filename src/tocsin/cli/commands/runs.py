@@ -153,7 +153,6 @@ def _row(run: Run, short: str) -> tuple[str, ...]:
 
 
 def _duration(milliseconds: int | None) -> str:
-    """Format a duration for people."""
     if milliseconds is None:
         return ""
     if milliseconds < 1_000:
@@ -257,8 +256,6 @@ async def _pages(
 
 
 def _line_printer(arguments: argparse.Namespace, out: Console) -> Callable[[Line], None]:
-    """Return the function that prints one line of a log."""
-
     def show(line: Line) -> None:
         if arguments.stream not in {"", line.stream}:
             return

@@ -3,7 +3,6 @@
 import argparse
 from datetime import UTC, datetime
 
-from tocsin.assembly.program import App
 from tocsin.assembly.status import status_report
 from tocsin.cli.running import with_app
 from tocsin.features.context import SubsystemState
@@ -18,10 +17,7 @@ def configure_status(parser: argparse.ArgumentParser) -> None:
 
 
 def _status(_: argparse.Namespace, options: Options, out: Console) -> int:
-    async def work(app: App) -> StatusReport:
-        return await status_report(app)
-
-    report = with_app(options, out, work)
+    report = with_app(options, out, status_report)
     if out.as_json:
         out.document(report)
     else:

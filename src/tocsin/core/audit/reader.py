@@ -90,7 +90,6 @@ class Head(NamedTuple):
     size: int
 
     def encode(self) -> bytes:
-        """Encode the line of the head file."""
         return b"%d %b %d %d\n" % (self.tip.seq, self.tip.hash, self.inode, self.size)
 
 

@@ -71,7 +71,6 @@ port = integer(1, 65535)
 
 
 def boolean(value: str) -> bool:
-    """Parse a switch."""
     word = value.strip().lower()
     if word in {"true", "1", "yes", "on"}:
         return True

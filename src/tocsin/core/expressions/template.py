@@ -32,7 +32,6 @@ class Placeholder(NamedTuple):
     secret: bool = False  # whether `path` is the name of a secret
 
     def spelled(self) -> str:
-        """Return the placeholder as it is written in the file."""
         return f"${{{'raw:' if self.raw else 'vault:' if self.secret else ''}{self.path}}}"
 
 

@@ -28,7 +28,6 @@ def is_private(host: str) -> bool:
 
 
 def is_address(host: str) -> bool:
-    """Whether a host is written as an IP address."""
     from ipaddress import ip_address
 
     try:

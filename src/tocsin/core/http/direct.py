@@ -325,7 +325,6 @@ class RequestCycle:
         self._parser = None
 
     def feed(self, data: bytes) -> None:
-        """Parse bytes of the response."""
         self._heard_at = self._loop.time()
         self._received += len(data)
         try:

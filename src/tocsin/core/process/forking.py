@@ -221,7 +221,6 @@ class ForkedTransport(asyncio.SubprocessTransport):
             pipe.close()
 
     def exited(self, status: int) -> None:
-        """Record its end."""
         self._code = os.waitstatus_to_exitcode(status)
         self._child.process_exited()
         self._end()
@@ -231,7 +230,6 @@ class ForkedTransport(asyncio.SubprocessTransport):
         self._child.pipe_data_received(number, data)
 
     def closed(self, number: int) -> None:
-        """Record that a pipe is closed."""
         self._open.discard(number)
         self._end()
 

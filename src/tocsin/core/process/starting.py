@@ -301,7 +301,6 @@ class _Collector(_Child):
         kept += data[: MAX_OUTPUT_BYTES - len(kept)]
 
     def finished(self) -> Finished:
-        """Return the result of the child."""
         stdout, stderr = (self._output[fd].decode(errors="replace") for fd in (1, 2))
         return Finished(self.exit_code(), stdout, stderr)
 

@@ -244,7 +244,6 @@ class Node(InputValue):
 
 
 def describe_kind(scalar: Scalar) -> str:
-    """Describe a scalar for an error message."""
     if scalar.quoted:
         return "text"
     for pattern, kind in ((_NOTHING, "nothing"), (_SWITCH, "a switch"), (_NUMBER, "a number")):

@@ -195,7 +195,6 @@ class RedisClient:
 
 
 def _key_of(name: str, words: Sequence[Argument]) -> Argument | None:
-    """Return the key that selects the server."""
     if name == "XREADGROUP":
         return words[words.index("STREAMS") + 1]
     if name in {"EVAL", "EVALSHA"}:

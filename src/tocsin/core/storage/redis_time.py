@@ -16,7 +16,6 @@ MICRO = 1_000_000
 
 
 def micro(seconds: float) -> int:
-    """Return whole microseconds."""
     return round(seconds * MICRO)
 
 

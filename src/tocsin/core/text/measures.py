@@ -8,7 +8,6 @@ Measure = Callable[[str], int]
 
 
 def code_points(text: str) -> int:
-    """Count Unicode code points."""
     return len(text)
 
 

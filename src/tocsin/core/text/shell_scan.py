@@ -61,7 +61,6 @@ class _Scan:
         self._start()
 
     def _start(self) -> None:
-        """Begin a command."""
         self._command = self._assigned = ""
         self._at_command, self._takes_next, self._integer = True, False, False
 

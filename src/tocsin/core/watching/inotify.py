@@ -91,7 +91,6 @@ class InotifySource:
         return touched
 
     async def aclose(self) -> None:
-        """Close the queue."""
         if self._fd >= 0:
             self._stop_reading()
             os.close(self._fd)

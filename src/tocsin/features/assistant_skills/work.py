@@ -9,10 +9,6 @@ from tocsin.features.hooks import WorkHooks
 from tocsin.scheduling.lease import Lease
 
 
-def run_type_of(skills: AssistantSkills) -> AssistantRuns:
-    return AssistantRuns(skills.context.abilities.notices)
-
-
 def watch_service_of(skills: AssistantSkills) -> WatchService:
     """Return the service that watches the folders of SKILLS_WATCH."""
     context = skills.context
@@ -23,5 +19,5 @@ def watch_service_of(skills: AssistantSkills) -> WatchService:
 
 WORK = WorkHooks[AssistantSkills](
     services=(watch_service_of,),
-    run_types={"skill": run_type_of},
+    run_types={"skill": lambda skills: AssistantRuns(skills.context.abilities.notices)},
 )

@@ -67,7 +67,6 @@ def refuse_bot(conversation_id: str) -> None:
 
 
 def to_conversation(chat: BotWindow) -> ChatConversation:
-    """Return the list record of a window."""
     role, text = chat.turns[-1]
     return ChatConversation(
         f"{PREFIX}{chat.id}",

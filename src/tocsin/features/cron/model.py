@@ -341,7 +341,6 @@ class CronJob:
         return any(text.casefold() in each.casefold() for each in texts)
 
     def state(self, now: float, *, is_running: bool) -> JobState:
-        """Return how it stands."""
         if self._readable_schedule() is None:
             return JobState.INVALID
         if is_running:

@@ -87,7 +87,6 @@ class CronJobs:
         return self.context.database.path.exists() or self.files.folder.exists()
 
     def now(self) -> float:
-        """Return the present time."""
         return self._clock.now()
 
     async def all(self) -> list[CronJob]:

@@ -113,7 +113,6 @@ class JobStore:
         return await self._database.read(work)
 
     async def due(self, now: float, limit: int) -> list[CronJob]:
-        """Return jobs that the scheduler has to look at."""
         return await self._database.read(lambda c: [_job(row) for row in c.execute(_DUE, [now, limit])])
 
     async def earliest(self) -> float | None:

@@ -197,11 +197,7 @@ def _took(duration_ms: int) -> str:
     return f"{duration_ms} ms" if duration_ms < 1000 else duration_words(duration_ms / 1000)
 
 
-def run_type_of(jobs: CronJobs) -> CronRuns:
-    return CronRuns(jobs.context, jobs.store)
-
-
 WORK = WorkHooks[CronJobs](
     schedulers=(CronJobs.scheduler,),
-    run_types={"cron": run_type_of},
+    run_types={"cron": lambda jobs: CronRuns(jobs.context, jobs.store)},
 )

@@ -146,5 +146,4 @@ def as_given(definition: HeartbeatDefinition) -> dict[str, Any]:
 
 
 def changed_fields(before: HeartbeatDefinition, after: HeartbeatDefinition) -> list[str]:
-    """Return the names of the fields that differ."""
     return [name for name in FIELDS if getattr(before, name) != getattr(after, name)]

@@ -259,7 +259,6 @@ class Heartbeat:
     quiet_until: float | None = None  # while it flaps
 
     def state(self, now: float) -> HeartbeatState:
-        """Return the state as people see it."""
         due = self.watched.due_at
         is_waiting = self.watched.state in {HeartbeatState.UP, HeartbeatState.UNKNOWN}
         return HeartbeatState.LATE if is_waiting and due is not None and due < now else self.watched.state

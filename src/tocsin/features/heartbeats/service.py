@@ -93,7 +93,6 @@ class Heartbeats:
         return self.file.read()[1]
 
     def now(self) -> float:
-        """Return the present time."""
         return self.context.clock.now()
 
     async def are_there(self) -> bool:

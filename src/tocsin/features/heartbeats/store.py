@@ -311,5 +311,4 @@ def _ping(row: sqlite3.Row) -> HeartbeatPing:
 
 
 def down_count(heartbeats: Sequence[Heartbeat]) -> int:
-    """Return how many heartbeats are down."""
     return sum(heartbeat.watched.state is HeartbeatState.DOWN for heartbeat in heartbeats)

@@ -152,10 +152,7 @@ def _row(job: TaskJob) -> tuple[str, ...]:
 
 
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(jobs: TaskJobs) -> TaskJob:
-        return await jobs.get(readable(arguments.id))
-
-    _tell(program.run(work), out)
+    _tell(program.run(lambda jobs: jobs.get(readable(arguments.id))), out)
     return DONE
 
 
@@ -187,10 +184,7 @@ def _create(arguments: argparse.Namespace, out: Console, program: Program) -> in
         labels=tuple(map(readable, arguments.label)),
     )
 
-    async def work(jobs: TaskJobs) -> TaskJob:
-        return await jobs.create(new, CALLER)
-
-    job = program.run(work, writes=True)
+    job = program.run(lambda jobs: jobs.create(new, CALLER), writes=True)
     out.effect_done("the task job was created")
     if out.as_json:
         out.document(job)
@@ -255,10 +249,7 @@ def _branches(arguments: argparse.Namespace, out: Console, program: Program) -> 
     if arguments.id:
         return _show_branch(readable(arguments.id), arguments.patch, out, program)
 
-    async def work(jobs: TaskJobs) -> list[TaskBranch]:
-        return await jobs.branches.all(arguments.repo)
-
-    found = program.run(work)
+    found = program.run(lambda jobs: jobs.branches.all(arguments.repo))
     return out.listing(
         found,
         ("job", "branch", "base", "commits", "changes", "state", "last commit"),

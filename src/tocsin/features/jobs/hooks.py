@@ -54,10 +54,6 @@ async def start_job(jobs: TaskJobs, job_id: str, asked: StartRequest) -> ActiveR
     return started.run
 
 
-def run_type_of(jobs: TaskJobs) -> JobRuns:
-    return JobRuns(jobs.context)
-
-
 async def startable_jobs(jobs: TaskJobs) -> Sequence[str]:
     """Return the IDs of the queued jobs that have a command or a skill."""
     return [job.id for job in await jobs.store.startable() if job.has_work]
@@ -125,7 +121,7 @@ HOOKS = FeatureHooks[TaskJobs](
     services=(watch_of,),
     bot_commands={"jobs": jobs_command},
     live={"jobs": live_jobs, "branches": live_branches},
-    run_types={"job": run_type_of},
+    run_types={"job": lambda jobs: JobRuns(jobs.context)},
     starts={"job": start_job},
     subjects={"job": startable_jobs},
 )

@@ -70,7 +70,6 @@ class ToolServer:
 
 
 def error_reply(code: int, message: str, request_id: object = None, data: object = None, status: int = 0) -> McpReply:
-    """Return the response to a request that failed."""
     error = {"code": code, "message": message, **({"data": data} if data else {})}
     usual = 404 if code == UNKNOWN_METHOD else 400
     return McpReply(status or usual, {"jsonrpc": "2.0", "id": request_id, "error": error})

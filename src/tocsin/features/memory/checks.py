@@ -10,7 +10,6 @@ MANY = 500_000  # entries; beyond that, searching for frequent words takes more 
 
 
 async def check_memory(memory: Memories) -> AsyncIterator[Finding]:
-    """Check the number of entries."""
     if not memory.may_exist:
         yield Finding("off", "memory", "no entries", "tocsin memory set KEY VALUE")
         return

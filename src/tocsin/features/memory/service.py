@@ -165,7 +165,6 @@ class Memories:
         return await self._store.listing(wanted, self._clock.now(), sort=sort, limit=limit, cursor=cursor)
 
     async def count(self, wanted: EntryFilter = EVERYTHING) -> int:
-        """Return the number of entries."""
         return await self._store.count(wanted, self._clock.now())
 
     async def search(self, query: str, wanted: EntryFilter = EVERYTHING, *, limit: int = 20) -> SearchResult:
@@ -256,7 +255,6 @@ class Memories:
             self._record_decay(found, FADED_BELOW, DAILY.name)
 
     async def stats(self) -> MemoryStats:
-        """Return the counts of what is stored."""
         return await self._store.stats(self._clock.now())
 
     async def export(self) -> AsyncIterator[MemoryEntry]:

@@ -236,7 +236,6 @@ class MemoryStore:
         return await self._database.read(work)
 
     async def count(self, wanted: EntryFilter, now: float) -> int:
-        """Return the number of entries."""
         conditions, values = build_conditions(wanted)
         sql = f"SELECT count(*) FROM memory_entries e WHERE {LIVE} AND {conditions}"  # noqa: S608  # our own words
         return await self._database.read(lambda c: int(c.execute(sql, {**values, "now": now}).fetchone()[0]))

@@ -31,7 +31,6 @@ class Snapshot:
     digest: str
 
     def remove(self) -> None:
-        """Delete the copy."""
         _delete(self.path.parent)
 
 

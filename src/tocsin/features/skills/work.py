@@ -40,7 +40,6 @@ class SkillRuns(NotifyingRuns):
     source = CLI.name
 
     def owns(self, params: Mapping[str, Any]) -> bool:
-        """Return whether a program ran."""
         return not is_assistant_run(params)
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
@@ -56,10 +55,6 @@ class SkillRuns(NotifyingRuns):
         return RunAuditEntry(SKILL_RUN, f"{run.subject_name} {run.status}", facts)
 
 
-def run_type_of(skills: Skills) -> SkillRuns:
-    return SkillRuns(skills.abilities.notices)
-
-
 WORK = WorkHooks[Skills](
-    run_types={"skill": run_type_of},
+    run_types={"skill": lambda skills: SkillRuns(skills.abilities.notices)},
 )

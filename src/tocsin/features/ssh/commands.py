@@ -110,10 +110,7 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 
 
 def _hosts(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(ssh: Ssh) -> list[SshHost]:
-        return await _unbroken(ssh).hosts(readable(arguments.group), readable(arguments.search))
-
-    found = program.run(work)
+    found = program.run(lambda ssh: _unbroken(ssh).hosts(readable(arguments.group), readable(arguments.search)))
     return out.listing(
         found,
         ("name", "address", "user", "groups", "status", "host key", "from"),
@@ -250,10 +247,7 @@ def _trust(arguments: argparse.Namespace, out: Console, program: Program) -> int
             )
         return await out.confirmed(f"Trust this key of {arguments.host}?")
 
-    async def work(ssh: Ssh) -> tuple[HostKey, bool]:
-        return await _unbroken(ssh).trust(readable(arguments.host), accept, source="cli")
-
-    key, trusted = program.run(work)
+    key, trusted = program.run(lambda ssh: _unbroken(ssh).trust(readable(arguments.host), accept, source="cli"))
     if trusted:
         out.effect_done("the key is trusted")
     return out.answer(

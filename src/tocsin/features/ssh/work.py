@@ -49,9 +49,4 @@ class SshRuns(NotifyingRuns):
         return RunAuditEntry(SSH_RUN, f"{number_of(len(names), 'host')} {run.status}", facts)
 
 
-def run_type_of(ssh: Ssh) -> SshRuns:
-    """Return the type of runs of commands on hosts."""
-    return SshRuns(ssh.notices, ssh.public_url)
-
-
-WORK = WorkHooks[Ssh](run_types={"ssh": run_type_of})
+WORK = WorkHooks[Ssh](run_types={"ssh": lambda ssh: SshRuns(ssh.notices, ssh.public_url)})

@@ -53,10 +53,6 @@ def handler_of(triggers: OpenTriggers) -> TriggerHandler:
     return TriggerHandler(triggers.rules, parts)
 
 
-def run_type_of(triggers: OpenTriggers) -> TriggerRuns:
-    return TriggerRuns(triggers.context.abilities.notices)
-
-
 def tell_unknown_commands(_: OpenTriggers) -> Handler:
     """Return the handler of commands that nothing else took."""
     return no_rule
@@ -65,5 +61,5 @@ def tell_unknown_commands(_: OpenTriggers) -> Handler:
 WORK = WorkHooks[OpenTriggers](
     handlers=(lambda triggers: StartingButtons(triggers.context), handler_of),
     last_handlers=(tell_unknown_commands,),
-    run_types={"trigger": run_type_of},
+    run_types={"trigger": lambda triggers: TriggerRuns(triggers.context.abilities.notices)},
 )

@@ -148,7 +148,6 @@ def validate_value(value: str) -> str:
 
 
 def encode(content: VaultContent) -> bytes:
-    """Encode the content as one JSON object."""
     document: dict[str, Any] = {
         "version": VERSION,
         "secrets": {

@@ -96,10 +96,6 @@ def text_of(run: Run, output: str) -> str:
     return "\n".join(lines)
 
 
-def run_type_of(watchers: Watchers) -> WatcherRuns:
-    return WatcherRuns(watchers.context)
-
-
 def service_of(watchers: Watchers, holder: str = "", *, poll: bool | None = None) -> WatcherService:
     context = watchers.context
     lease = Lease(context.database, LEASE, context.clock, holder)
@@ -108,5 +104,5 @@ def service_of(watchers: Watchers, holder: str = "", *, poll: bool | None = None
 
 WORK = WorkHooks[Watchers](
     schedulers=(service_of,),
-    run_types={"watcher": run_type_of},
+    run_types={"watcher": lambda watchers: WatcherRuns(watchers.context)},
 )

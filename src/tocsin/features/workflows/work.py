@@ -66,10 +66,6 @@ class WorkflowRuns(NotifyingRuns):
         return RunAuditEntry(WORKFLOW_RUN, f"{run.subject_name} {run.status}", facts)
 
 
-def run_type_of(workflows: Workflows) -> WorkflowRuns:
-    return WorkflowRuns(workflows)
-
-
 def approval_buttons_of(workflows: Workflows) -> ApprovalButtons:
     """Return the handler of the buttons of waiting steps."""
     context = workflows.context
@@ -80,5 +76,5 @@ def approval_buttons_of(workflows: Workflows) -> ApprovalButtons:
 
 WORK = WorkHooks[Workflows](
     handlers=(approval_buttons_of,),
-    run_types={"workflow": run_type_of},
+    run_types={"workflow": WorkflowRuns},
 )

@@ -141,7 +141,6 @@ class PendingRun:
         self.begun: asyncio.Future[ActiveRun] = asyncio.get_running_loop().create_future()
 
     def begin(self, running: ActiveRun) -> None:
-        """Report that the run has begun."""
         self.run = running.run
         if not self.begun.done():
             self.begun.set_result(running)

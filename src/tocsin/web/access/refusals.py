@@ -19,7 +19,6 @@ def unauthenticated(scope: Scope, detail: str, *, bearer: bool = False) -> HttpP
 
 
 def login_refusal(scope: Scope, error: TocsinError) -> HttpProblemError:
-    """Return the response to a failed login."""
     sentence = error.sentence()
     detail = f"{sentence[:1].upper()}{sentence[1:]}."
     code = error.code if error.code in _KNOWN else "not-ready"

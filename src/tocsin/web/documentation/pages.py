@@ -52,7 +52,6 @@ class Documents:
         return sorted(path.as_posix() for path in found)
 
     def attachments(self) -> list[Path]:
-        """Return all pictures and schemas."""
         return sorted(path for path in self.folder.rglob("*") if path.suffix in _ATTACHED)
 
     def attachment(self, name: str) -> Path | None:

@@ -20,7 +20,6 @@ _DEEPEST = 3
 
 
 def names() -> Iterator[str]:
-    """Yield the names of all text files of the site."""
     yield from (name for name in FILES if name != "api.js")  # its page is part of a running port
     yield "search.json"
     yield from (f"{name}.html" for name in DOCS.names())

@@ -25,7 +25,6 @@ async def send_methods(methods: Collection[str], send: Send) -> None:
 
 
 def not_allowed(methods: Collection[str]) -> HttpProblemError:
-    """Return the response to an unsupported method."""
     headers = {"Allow": _allow(methods)}
     return HttpProblemError("method-not-allowed", "This path does not allow that method.", headers=headers)
 

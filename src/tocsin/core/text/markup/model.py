@@ -76,7 +76,6 @@ class Block:
 
 
 def plain_text(runs: tuple[TextRun, ...]) -> str:
-    """Return the text without its styles."""
     return "".join(run.text for run in runs)
 
 

@@ -22,7 +22,6 @@ class Table:
         self._right.append(right)
 
     def cell(self, text: str) -> None:
-        """Add a cell to the row."""
         self._rows[-1].append(" ".join(text.split()))
 
     def aligned(self) -> str:

@@ -62,7 +62,6 @@ class FolderOverlay:
         self.write(path, text.replace(old, new, 1))
 
     def changes(self) -> list[ChangedText]:
-        """Return the files that differ from those of the folder."""
         return [
             ChangedText(path, "" if before is None else digest(before), self._texts[path])
             for path, before in sorted(self._before.items())

@@ -338,7 +338,6 @@ def _ordered(findings: Sequence[SkillFinding]) -> tuple[SkillFinding, ...]:
 
 
 def _suggested(invoked: Sequence[Invocation], place: SkillPlace) -> list[SkillFinding]:
-    """Return the deferred skills as suggestions."""
     path = place.paths[0]
     return [
         SkillFinding(

@@ -26,7 +26,6 @@ class ActedVersions:
         return await self._database.write(work)
 
     async def prune(self) -> None:
-        """Delete old versions."""
         oldest = self._clock.now() - KEPT_S
 
         await self._database.execute("DELETE FROM assistant_versions WHERE at < ?", [oldest])

@@ -5,7 +5,6 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from tocsin.features.cron.commands.fields import add_fields, fields_of
-from tocsin.features.cron.definitions.upcoming import JobPreview
 from tocsin.features.cron.model import CronJob
 from tocsin.features.cron.records import CronJobRecord, job_record, next_time, upcoming_text
 from tocsin.features.cron.service import Actor, CronJobs
@@ -97,10 +96,7 @@ def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _preview(fields: Mapping[str, Any], out: Console, program: Program) -> int:
-    async def work(jobs: CronJobs) -> JobPreview:
-        return await jobs.check(fields)
-
-    record = program.run(work)
+    record = program.run(lambda jobs: jobs.check(fields))
     if out.as_json:
         out.document(record)
         return DONE

@@ -7,7 +7,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.records.as_json import to_json
 from tocsin.core.records.table import field_rows, short_time
 from tocsin.core.time.timestamps import timestamp
-from tocsin.features.cron.definitions.upcoming import Upcoming, UpcomingRun
+from tocsin.features.cron.definitions.upcoming import Upcoming
 from tocsin.features.cron.model import CronJob, JobState
 from tocsin.features.cron.records import (
     CronJobRecord,
@@ -160,10 +160,7 @@ def _next(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _upcoming(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(jobs: CronJobs) -> list[UpcomingRun]:
-        return await jobs.upcoming(arguments.hours, _MAX_UPCOMING)
-
-    found = program.run(work)
+    found = program.run(lambda jobs: jobs.upcoming(arguments.hours, _MAX_UPCOMING))
     return out.listing(
         [due_record(each) for each in found],
         ("when", "zone", "job", "note"),

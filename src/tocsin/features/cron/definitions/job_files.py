@@ -221,7 +221,6 @@ class JobFiles:
 
 
 def changed_fields(before: JobDefinition | None, after: JobDefinition) -> list[str]:
-    """Return the names of the fields that differ."""
     old, new = to_json(before) if before else {}, to_json(after)
     return [name for name, value in new.items() if old.get(name) != value]
 

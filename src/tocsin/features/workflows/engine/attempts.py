@@ -59,7 +59,6 @@ class StepWork:
         )
 
     async def run(self) -> StepRun:
-        """Run the step to its end and return its record."""
         await self._handle.save_steps(self._record)
         if self._step.for_each is None:
             outcome, outputs = await self._tries(self._scope, self._step.name)

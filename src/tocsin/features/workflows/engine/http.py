@@ -49,7 +49,6 @@ class HttpSteps:
     allow_private: bool = False
 
     async def run(self, call: StepCall) -> StepOutcome:
-        """Carry out the call of one step."""
         request = _request_of(call)
         response = await self._follow(request, call)
         text = response.body.decode(errors="replace")

@@ -21,7 +21,6 @@ class ValueTooLargeError(TocsinError):
 
 
 async def run_shell(call: StepCall) -> StepOutcome:
-    """Run the command of a step to its end."""
     argv, env = command_of(call)
     accepted = tuple(call.step.option("success_exit_codes", [0]))
     limit, stdin = call.step.timeout_s or 0.0, call.option("stdin")
