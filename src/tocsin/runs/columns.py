@@ -20,6 +20,12 @@ from tocsin.runs.model import (
 )
 from tocsin.runs.stored_run import RunTask, StepWait, StoredRun
 
+_PLAIN = (  # fields of a run whose columns have their names and values
+    "id", "kind", "subject_id", "subject_name", "queued_at", "actor", "reason", "attempt", "max_attempts", "retry_of",
+    "parent_run_id", "scheduled_for", "started_at", "finished_at", "exit_code", "signal", "history_limit",
+    "history_days", "source",
+)  # fmt: skip
+
 
 class Row(Protocol):
     """A row of a database, or a dictionary."""
@@ -31,24 +37,9 @@ class Row(Protocol):
 def read_run(row: Row) -> Run:
     """Return the run of a row, without its steps and hosts."""
     return Run(
-        id=row["id"],
-        kind=row["kind"],
-        subject_id=row["subject_id"],
-        subject_name=row["subject_name"],
+        **{name: row[name] for name in _PLAIN},
         trigger=row["triggered_by"],
         status=RunStatus(row["status"]),
-        queued_at=row["queued_at"],
-        actor=row["actor"],
-        reason=row["reason"],
-        attempt=row["attempt"],
-        max_attempts=row["max_attempts"],
-        retry_of=row["retry_of"],
-        parent_run_id=row["parent_run_id"],
-        scheduled_for=row["scheduled_for"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        exit_code=row["exit_code"],
-        signal=row["signal"],
         dry_run=bool(row["dry_run"]),
         params=json.loads(row["params"]),
         env_keys=tuple(json.loads(row["env_keys"])),
@@ -60,9 +51,6 @@ def read_run(row: Row) -> Run:
         ),
         error=_read(row["error"]),
         snapshot=_read(row["snapshot"]),
-        history_limit=row["history_limit"],
-        history_days=row["history_days"],
-        source=row["source"],
     )
 
 
@@ -87,32 +75,14 @@ def write_record(record: StoredRun) -> dict[str, Any]:
     """Return a record as columns, without its steps, hosts, task and questions."""
     run = record.run
     return {
-        "id": run.id,
-        "kind": run.kind,
-        "subject_id": run.subject_id,
-        "subject_name": run.subject_name,
+        **{name: getattr(run, name) for name in _PLAIN},
         "triggered_by": run.trigger,
         "status": run.status,
-        "queued_at": run.queued_at,
-        "actor": run.actor,
-        "reason": run.reason,
-        "attempt": run.attempt,
-        "max_attempts": run.max_attempts,
-        "retry_of": run.retry_of,
-        "parent_run_id": run.parent_run_id,
-        "scheduled_for": run.scheduled_for,
-        "started_at": run.started_at,
-        "finished_at": run.finished_at,
-        "exit_code": run.exit_code,
-        "signal": run.signal,
         "dry_run": run.dry_run,
         "params": write_mapping(run.params),
         "env_keys": json.dumps(run.env_keys),
         "error": write_mapping(run.error),
         "snapshot": write_mapping(run.snapshot),
-        "history_limit": run.history_limit,
-        "history_days": run.history_days,
-        "source": run.source,
         "output_bytes": run.output.bytes,
         "output_lines": run.output.lines,
         "output_truncated": run.output.truncated,
