@@ -1,4 +1,4 @@
-"""What a browser profile is, and how it is now."""
+"""Browser profiles and their states."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -202,7 +202,7 @@ class CronJobs:
         *,
         cancel_running: bool = False,
     ) -> CronJob:
-        """Let a job not run at its times, for good or until a time; instants meanwhile are not missed.
+        """Disable the schedule of a job, permanently or until a time; skipped instants do not count as missed.
 
         What runs goes on, unless `cancel_running` ends it.
         """

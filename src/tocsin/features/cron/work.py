@@ -1,4 +1,4 @@
-"""What the engine asks about runs of jobs."""
+"""The run type of cron jobs."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -68,7 +68,7 @@ class CronRuns(NotifyingRuns):
         return job_work(self._context)
 
     def log_max_bytes(self, run: Run) -> int:
-        """Return how much of the output is kept, as the job says."""
+        """Return the limit that the job sets for its log."""
         return definition_of(run).log_max_bytes
 
     def retry(self, run: Run, now: float) -> DelayedRun | None:

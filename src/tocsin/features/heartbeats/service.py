@@ -357,7 +357,7 @@ def made(name: str, definition: HeartbeatDefinition, source: HeartbeatSource, no
 
 
 def record(heartbeat: Heartbeat, ledger: Ledger, now: float) -> HeartbeatRecord:
-    """Return a heartbeat as people see it."""
+    """Return the public record of a heartbeat."""
     watched, definition, schedule = heartbeat.watched, heartbeat.definition, heartbeat.definition.instants()
     return HeartbeatRecord(
         id=heartbeat.id,

@@ -35,7 +35,7 @@ KeepProgress = Callable[[str, float], None]
 
 @dataclass(frozen=True, slots=True)
 class JobDependencies:
-    """What the work of a job needs of its service."""
+    """The dependencies of the work of a job."""
 
     context: FeatureContext
     program: GitProgram

@@ -42,7 +42,7 @@ class TaskPriority(StrEnum):
 
 
 class TaskPhase(StrEnum):
-    """What is being done to a branch outside of the database, so that a process that comes later can finish it."""
+    """The git operation in progress on a branch, stored so that another process can finish it."""
 
     MAKING = "making"  # the branch may not be there yet
     READY = "ready"

@@ -176,7 +176,7 @@ class TaskJobStore:
         return await self._jobs("SELECT * FROM task_jobs WHERE status = 'running' AND run_id IS NOT NULL")
 
     async def complete(self, run: Run, now: float, end: EndOfRun) -> TaskJob | None:
-        """Let the end of a run complete its job; return it, `None` if it has ended before."""
+        """Complete the job of an ended run and return it; `None` if the job had ended before."""
         return await self._database.write(lambda connection: complete(connection, run, now, end))
 
     async def _jobs(self, sql: str, *values: object) -> list[TaskJob]:

@@ -1,4 +1,4 @@
-"""What the MCP server is to the rest of the program."""
+"""The description of the MCP server."""
 
 from tocsin.core.audit.actions import OUTCOME, AuditAction, AuditField
 from tocsin.core.config.variables import Variable, token

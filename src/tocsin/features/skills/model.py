@@ -1,4 +1,4 @@
-"""What a skill is: a folder with a program and its manifest, with instructions for the assistant, or with both."""
+"""The records of skills. A skill is a folder with a program and its manifest, with instructions, or with both."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

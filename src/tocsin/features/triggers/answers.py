@@ -1,4 +1,4 @@
-"""What a run says, as a text for a chat: at most 4,000 characters."""
+"""The output of a run as a text for a chat, at most 4,000 characters."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a watcher does when a file has changed. A name of a file reaches a program as an argument, never as code."""
+"""The work of a watcher after a change. A file name reaches a program as an argument, never as code."""
 
 import asyncio
 import shlex

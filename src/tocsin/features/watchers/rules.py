@@ -67,7 +67,7 @@ def _read(root: Node) -> tuple[WatcherRule, ...]:
 
 
 def _rule(read: RecordValues[Node], line: int) -> WatcherRule | None:
-    """Return a rule; None for one with a mistake, which the file's document has recorded."""
+    """Return a rule; `None` if it is invalid, which the document of the file has recorded."""
     action, command = read["action"], read["command"]
     if not action or read["path"] is None:
         return None

@@ -247,7 +247,7 @@ class WatcherStore:
 
 
 class FileOutcome(NamedTuple):
-    """What the end of a run means for its rule."""
+    """The failures of a rule before and after the end of a run."""
 
     failed_before: bool  # whether the last run for the file had failed
     others_fail: bool  # whether the last run for another file of the rule has failed

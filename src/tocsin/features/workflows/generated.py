@@ -1,4 +1,4 @@
-"""What the browser's editor of workflows completes, made by `make docs` from the JSON Schema of workflow files."""
+"""The keys that the workflow editor in the browser completes; `make docs` generates them from the JSON Schema."""
 
 import json
 from collections.abc import Iterator, Mapping

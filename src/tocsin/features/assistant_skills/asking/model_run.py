@@ -25,7 +25,7 @@ empty list.
 
 
 class ModelAnswer(NamedTuple):
-    """What a model reports: findings, and which other skills it says are called for."""
+    """The report of a model: findings, and the other skills that it recommends."""
 
     findings: tuple[SkillFinding, ...]
     invoked: tuple[Invocation, ...] = ()

@@ -184,7 +184,7 @@ def parts_of(path: str) -> tuple[str, ...]:
 
 
 def _is_text(name: str) -> bool:
-    """Whether a name can be stored, and told to a model."""
+    """Whether a name can be stored and shown to a model."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""What is due in the time to come: the next instants of a schedule, of a job, and of all jobs."""
+"""The next instants of a schedule, of a job, and of all jobs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ class UpcomingRun(NamedTuple):
 
     @property
     def order(self) -> str:
-        """Sorts by time; instants of one time are told apart by their jobs."""
+        """Sorts by time; the job breaks ties."""
         return f"{self.upcoming.at:017.3f} {self.job.id}"
 
 

@@ -1,1 +1,1 @@
-"""What the front door has of heartbeats: pings as they arrive, and badges."""
+"""Pings and badges at the front door."""

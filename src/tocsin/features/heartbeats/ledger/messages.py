@@ -1,4 +1,4 @@
-"""What is sent about a heartbeat: down, up, and less of it while it flaps."""
+"""The messages about a heartbeat: down, up, and fewer of them while it flaps."""
 
 import json
 import sqlite3
@@ -56,7 +56,7 @@ def store_message(connection: sqlite3.Connection, message: HeartbeatMessage) -> 
 
 
 def stored_messages(connection: sqlite3.Connection) -> list[tuple[int, HeartbeatMessage]]:
-    """Return the messages that are still to be sent, the oldest first."""
+    """Return the unsent messages, the oldest first."""
     rows = connection.execute("SELECT id, message FROM heartbeat_messages ORDER BY id LIMIT 100").fetchall()
     found = [(row[0], json.loads(row[1])) for row in rows]
     return [(number, HeartbeatMessage(**{**each, "level": NoticeLevel(each["level"])})) for number, each in found]

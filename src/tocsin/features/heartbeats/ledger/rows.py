@@ -127,7 +127,7 @@ def settle(connection: sqlite3.Connection, before: Heartbeat, decision: Heartbea
 
 
 def end_alarm(connection: sqlite3.Connection, heartbeat: Heartbeat, why: str) -> None:
-    """Store the message that ends the alarm of a heartbeat, if it was told to be down."""
+    """Store the message that ends the alarm of a heartbeat, if it was reported as down."""
     if heartbeat.told == HeartbeatState.DOWN:
         store_message(connection, end_message(heartbeat, f"{heartbeat.name} is no longer watched", why))
 

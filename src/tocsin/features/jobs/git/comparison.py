@@ -1,4 +1,4 @@
-"""What a branch has that its base has not: counts, commits, files and a patch."""
+"""The difference between a branch and its base: counts, commits, files and a patch."""
 
 import re
 from dataclasses import dataclass

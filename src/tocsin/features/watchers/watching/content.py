@@ -1,4 +1,4 @@
-"""What a changed file holds, read so that a link put in its place, or above it, gives nothing."""
+"""Read the content of a changed file without following a link that replaced the file or a parent directory."""
 
 import os
 import stat

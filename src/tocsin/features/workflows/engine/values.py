@@ -38,7 +38,7 @@ class RunValues:
 
 @dataclass(frozen=True, slots=True)
 class StepScope(ExpressionScope):
-    """What the texts and the condition of one step are evaluated in."""
+    """The scope in which the texts and the condition of one step are evaluated."""
 
     values: RunValues
     before: Collection[str]  # the steps that decide on `success()` and `failure()`

@@ -1,1 +1,1 @@
-"""What a workflow file may say, and everything that can be known of it before it runs."""
+"""The language of workflow files: reading and validation before a run."""

@@ -1,4 +1,4 @@
-"""What a step hands on: `name: source | filter | filter`."""
+"""The outputs of a step: `name: source | filter | filter`."""
 
 import json
 import re
