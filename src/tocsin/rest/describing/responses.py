@@ -1,4 +1,4 @@
-"""OpenAPI descriptions of operations: their problems by status, and the headers that they support."""
+"""OpenAPI descriptions of operations: their problems by status, the headers that they support, and forms with files."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -65,3 +65,19 @@ def _joined(problems: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str,
     told = [each["description"] for each in (answer, problems) if each.get("description")]
     content = {**problems["content"], **answer.get("content", {})}
     return {**answer, "description": "; ".join(told), "content": content, CODES: problems[CODES]}
+
+
+def describe_form(message: dict[str, Any]) -> dict[str, Any]:
+    """Return the media type object of a form whose part `message` has the schema `message`. See RFC 7578."""
+    return {
+        "schema": {
+            "type": "object",
+            "description": "The message, and its files. Every part with a file name is attached, in their order.",
+            "properties": {
+                "message": message,
+                "file": {"type": "array", "items": {"type": "string", "contentMediaType": "application/octet-stream"}},
+            },
+            "required": ["message"],
+        },
+        "encoding": {"message": {"contentType": "application/json"}},
+    }

@@ -9,8 +9,7 @@ from fastapi.openapi.utils import get_openapi
 
 from tocsin import __version__
 from tocsin.core.records.schema import RecordSchemas
-from tocsin.rest.describing.forms import describe_form
-from tocsin.rest.describing.responses import RECEIPT
+from tocsin.rest.describing.responses import RECEIPT, describe_form
 from tocsin.rest.headers import FORM_DATA, JSON
 from tocsin.rest.models import RecordReceipt
 from tocsin.rest.operations import Operation, operation, problem_schema

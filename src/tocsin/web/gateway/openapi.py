@@ -6,7 +6,7 @@ from typing import Any
 from tocsin import __version__
 from tocsin.core.reading.fields import Field, TextType
 from tocsin.core.reading.json_schema import reference
-from tocsin.rest.describing.forms import describe_form
+from tocsin.rest.describing.responses import describe_form
 from tocsin.rest.headers import FORM_DATA, JSON, MAX_IDEMPOTENCY_KEY
 from tocsin.rest.problems import PROBLEMS
 from tocsin.web.gateway.deliveries import QUERY
