@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tocsin.core.audit.actions import CLI
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.runs.document import pointers
-from tocsin.runs.engine.run_type import RunType
 from tocsin.runs.model import WAS_STOPPED, Run, RunStatus
 
 if TYPE_CHECKING:
@@ -50,8 +49,8 @@ def stored_notice(notice: Notice | None) -> dict[str, Any]:
     return {} if notice is None else {"notice": asdict(notice)}
 
 
-class NotifyingRuns(RunType):
-    """Runs about which the operator is notified: by default, about those that were interrupted."""
+class NotifyingRuns:
+    """The base of run types that notify the operator; by default, of interruptions."""
 
     category: ClassVar[str] = "system"  # of the notices
 

@@ -21,7 +21,7 @@ from tocsin.runs.document import audit_facts, pointers
 from tocsin.runs.engine.admission import SUPERSEDED
 from tocsin.runs.engine.note_once import note_once
 from tocsin.runs.engine.overlap import Overlap, StartPolicy
-from tocsin.runs.engine.run_type import DelayedRun, RunAuditEntry, RunMessage
+from tocsin.runs.engine.run_type import DelayedRun, RunAuditEntry, RunMessage, RunType
 from tocsin.runs.model import FAILING, Run, RunResult, RunStatus, RunTrigger, new_run
 from tocsin.runs.queue import QueuedRow
 from tocsin.runs.recorder import Work
@@ -35,7 +35,7 @@ _RETRIED = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
 _COUNTED = 2_000  # of the newest runs: twice what `auto_disable_after` may say
 
 
-class CronRuns(NotifyingRuns):
+class CronRuns(NotifyingRuns, RunType):
     """Runs of jobs: the scheduler starts them, also those that are queued and retried."""
 
     kind = KIND

@@ -12,7 +12,7 @@ from tocsin.features.skills.model import DependencyMissingError, is_assistant_ru
 from tocsin.features.skills.service import SkillRequest, Skills, runnable
 from tocsin.runs.document import audit_facts, writes_own_entry
 from tocsin.runs.engine.active_run import ActiveRun
-from tocsin.runs.engine.run_type import RunAuditEntry
+from tocsin.runs.engine.run_type import RunAuditEntry, RunType
 from tocsin.runs.model import Run
 
 
@@ -33,7 +33,7 @@ async def begin(skills: Skills, name: str, call: SkillRequest, *, dry_run: bool 
     return await skills.plan(name, call) if dry_run else await skills.start(name, call)
 
 
-class SkillRuns(NotifyingRuns):
+class SkillRuns(NotifyingRuns, RunType):
     """Programs of skills."""
 
     kind = "skill"

@@ -13,11 +13,11 @@ from tocsin.features.ssh.feature import SSH_RUN
 from tocsin.features.ssh.model import SHOWN_COMMAND
 from tocsin.features.ssh.service import Ssh
 from tocsin.runs.document import audit_facts
-from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage
+from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
 from tocsin.runs.model import HostStatus, Run
 
 
-class SshRuns(NotifyingRuns):
+class SshRuns(NotifyingRuns, RunType):
     """Commands on hosts."""
 
     kind = "ssh"

@@ -11,11 +11,11 @@ from tocsin.features.triggers.hooks import OpenTriggers
 from tocsin.features.triggers.service import TriggerHandler, no_rule
 from tocsin.features.triggers.starting import StartingButtons
 from tocsin.messaging.inbound.handling import Handler
-from tocsin.runs.engine.run_type import RunAuditEntry
+from tocsin.runs.engine.run_type import RunAuditEntry, RunType
 from tocsin.runs.model import Run
 
 
-class TriggerRuns(NotifyingRuns):
+class TriggerRuns(NotifyingRuns, RunType):
     """Runs of rules. The inbox sends their output as the answer, and repeats interrupted runs."""
 
     kind = "trigger"

@@ -15,7 +15,7 @@ from tocsin.features.watchers.store import LEASE, FileOutcome, note_outcome
 from tocsin.features.watchers.watching.watcher_service import WatcherService
 from tocsin.runs.document import audit_facts, pointers
 from tocsin.runs.engine.note_once import note_once
-from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage
+from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
 from tocsin.runs.model import FAILING, Run, RunStatus
 from tocsin.runs.recorder import Work
 from tocsin.runs.service import waiting_for
@@ -24,7 +24,7 @@ from tocsin.scheduling.lease import Lease
 MAX_CHARS = 3_500  # one message of every channel but one: more of the output is in the log
 
 
-class WatcherRuns(NotifyingRuns):
+class WatcherRuns(NotifyingRuns, RunType):
     """Runs of watchers."""
 
     kind = KIND

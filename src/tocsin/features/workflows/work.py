@@ -13,12 +13,12 @@ from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.summary import is_wanted, notice_of, summary
 from tocsin.runs.control import RunControl
 from tocsin.runs.document import audit_facts
-from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage
+from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
 from tocsin.runs.model import Run
 from tocsin.runs.recorder import Work
 
 
-class WorkflowRuns(NotifyingRuns):
+class WorkflowRuns(NotifyingRuns, RunType):
     """Runs of workflows: any process continues one that waits, is queued or was cut off."""
 
     kind = "workflow"

@@ -42,7 +42,7 @@ from tocsin.providers.chat import HOW_TO_CONFIGURE
 from tocsin.runs.control import as_retry
 from tocsin.runs.document import audit_facts, writes_own_entry
 from tocsin.runs.engine.active_run import ActiveRun
-from tocsin.runs.engine.run_type import RunAuditEntry
+from tocsin.runs.engine.run_type import RunAuditEntry, RunType
 from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, new_run
 from tocsin.runs.recorder import RunHandle, Work
 
@@ -312,7 +312,7 @@ class AssistantRunner:
         return GitFolder(folder, GitProgram(self._context.environment, directories, timeout_s=GIT_TIMEOUT_S))
 
 
-class AssistantRuns(NotifyingRuns):
+class AssistantRuns(NotifyingRuns, RunType):
     """Looks of assistant skills at files."""
 
     kind = "skill"
