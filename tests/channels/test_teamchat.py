@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.facts import mentions
 
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
+from tocsin.channels.model import UnknownAttempt
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
 from tocsin.channels.teamchat.api import ADVICE, THROTTLED, TRANSIENT
 from tocsin.channels.teamchat.wording import escape
@@ -512,3 +513,18 @@ async def test_whatever_goes_wrong_the_message_is_posted_at_most_once(
     result = await adapter(wire, TEAMCHAT_API_URL=workspace.api_url).send("#ops", "hello")
     assert result.error.startswith(error)
     assert len(workspace.recorder.of("teamchat")) == posted
+
+
+async def test_only_with_the_setting_a_message_carries_its_mark_and_is_looked_for_on_every_page():
+    plain = answers(POSTED)
+    await adapter(plain).transmit(Outgoing("C0GENERAL", "hello", "d1"))
+    assert "metadata" not in plain.sent[0].json
+    pages = answers(
+        {"ok": True, "messages": [{"ts": "9.1", "metadata": 7}], "response_metadata": {"next_cursor": "more"}},
+        {"ok": True, "messages": [{"ts": "8.1", "metadata": {"event_type": "x", "event_payload": {"id": "d1:0"}}}]},
+    )
+    unknown = Outgoing("C0GENERAL", "hello", "d1", unknown=UnknownAttempt(1_000.0))
+    receipt = await adapter(pages, TEAMCHAT_FIND_SENT="true").transmit(unknown)
+    assert receipt.result.message == "ts=8.1 (found: an earlier attempt had sent it)"
+    first, second = (each.json for each in pages.sent)
+    assert (first["oldest"], first["include_all_metadata"], second["cursor"]) == ("700.000000", True, "more")

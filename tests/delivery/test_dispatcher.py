@@ -878,6 +878,56 @@ async def test_a_provider_that_recognises_repeats_shows_one_message_in_either_po
     assert (sent.status, sent.attempts) == (DeliveryStatus.SENT, 2)
 
 
+def finding(world: World, town: StandinCluster, *scopes: str) -> Registry:
+    town.teamchat.scopes |= set(scopes)
+    return providers(world, town, TEAMCHAT_FIND_SENT="true")
+
+
+@pytest.mark.parametrize("target", ["C00000OPS", "#ops", "U00ALICE1", "C00000OPS/{root}"])
+@pytest.mark.parametrize("policy", list(Policy))
+async def test_a_message_that_arrived_is_found_in_the_history_instead_of_sent_again(
+    world: World, town: StandinCluster, policy: Policy, target: str
+):
+    registry = finding(world, town, "channels:history", "channels:read", "groups:read", "im:write")
+    root = (await registry.adapter("teamchat").send("C00000OPS", "root")).message.removeprefix("ts=")
+    town.teamchat.faults.push(Fault.reset_after_accept())
+    (delivery,) = await world.put(NewDelivery("teamchat", target.format(root=root), "hello", "test", policy=policy))
+    world.start_dispatcher(registry)
+    await world.pass_time(7)
+    [arrived] = [each for each in town.recorder.of("teamchat") if each.text == "hello"]
+    sent = await world.get(delivery)
+    assert (sent.status, sent.attempts) == (DeliveryStatus.SENT, 2)
+    assert sent.note == f"ts={arrived.id} (found: an earlier attempt had sent it)"
+
+
+@pytest.mark.parametrize("policy", list(Policy))
+async def test_a_message_that_is_not_in_the_history_is_sent_in_either_policy(
+    world: World, town: StandinCluster, policy: Policy
+):
+    registry = finding(world, town, "channels:history")
+    town.teamchat.faults.push(Fault.reset(), Fault.rate_limited(9))  # the second is met by the history
+    (delivery,) = await world.put(NewDelivery("teamchat", "C00000OPS", "hello", "test", policy=policy))
+    world.start_dispatcher(registry)
+    await world.pass_time(60)
+    sent = await world.get(delivery)
+    assert (sent.status, sent.attempts, "found" in sent.note) == (DeliveryStatus.SENT, 3, False)
+    assert len(town.recorder.of("teamchat")) == 1
+
+
+@pytest.mark.parametrize("policy", list(Policy))
+async def test_without_an_answer_of_the_history_the_policy_decides_and_the_note_says_so(
+    world: World, town: StandinCluster, policy: Policy
+):
+    town.teamchat.faults.push(Fault.reset_after_accept())
+    (delivery,) = await world.put(NewDelivery("teamchat", "C00000OPS", "hello", "test", policy=policy))
+    world.start_dispatcher(finding(world, town))
+    await world.pass_time(7)
+    ended, again = await world.get(delivery), policy is Policy.AT_LEAST_ONCE
+    assert len(town.recorder.of("teamchat")) == (2 if again else 1)
+    assert ended.status is (DeliveryStatus.SENT if again else DeliveryStatus.UNCERTAIN)
+    assert "could not be looked for: missing_scope: add the scope channels:history" in (ended.note or ended.error)
+
+
 async def test_trouble_at_a_provider_is_waited_out(world: World, town: StandinCluster):
     town.teamchat.faults.push(Fault.status(502), Fault.error("fatal_error"))
     (delivery,) = await world.put(new("hello", "#ops", "teamchat", policy=Policy.AT_MOST_ONCE))

@@ -38,6 +38,7 @@ class Chat:
     threads: list[Mapping[str, str]] = field(default_factory=list)  # what each post was a reply to
     editable: bool = True
     repeats: dict[str, str] | None = None  # the IDs by key, if it recognises repeats
+    finds: bool = False  # it finds what it has among `repeats`
     files: dict[str, list[str]] = field(default_factory=dict)  # names by message
     uploads: list[str] = field(default_factory=list)  # names of the files of edits
 
@@ -55,6 +56,13 @@ class Chat:
             async def deliver(self, part: Part) -> str | Sent:
                 chat.threads.append(part.thread.ref if part.thread else {})
                 return await chat.post(part.text, part.key)
+
+            def finds_sent(self) -> bool:
+                return chat.finds
+
+            async def find(self, part: Part, since: float) -> Sent | None:
+                id_ = (chat.repeats or {}).get(part.key)
+                return Sent(f"id={id_}", {"id": id_}) if id_ else None
 
             async def edit(self, part: Part, ref: Mapping[str, str]) -> str | Sent:
                 return await chat.edit(part.text, ref["id"])
@@ -239,6 +247,32 @@ async def test_an_unknown_send_is_asked_again_where_repeats_are_recognised(world
     await send(world, said("resolved"))
     await world.pass_time(10)
     assert list(chat.messages.values()) == ["resolved"]
+
+
+@pytest.mark.parametrize("policy", Policy)
+async def test_an_alarm_whose_answer_was_lost_is_found_and_edited(world: World, policy: Policy):
+    chat = Chat(repeats={}, finds=True)
+    chat.script = [LOST]
+    start(world, chat)
+    [first] = await send(world, said("firing", policy=policy))
+    assert first.status is DeliveryStatus.RETRY_WAIT
+    await send(world, said("resolved"))
+    await world.pass_time(10)
+    assert chat.calls == ["post firing", "edit resolved"]
+
+
+@pytest.mark.parametrize("policy", Policy)
+async def test_an_alarm_that_a_worker_sent_before_it_died_is_found_and_edited(world: World, policy: Policy):
+    chat = Chat(repeats={}, finds=True)
+    chat.script = [asyncio.Event()]
+    start(world, chat)
+    await world.put(said("firing", policy=policy))
+    await world.pass_time(1)
+    await world.crash()
+    start(world, chat)
+    await world.pass_time(LEASE_S + 10)
+    await send(world, said("resolved"))
+    assert chat.calls == ["post firing", "edit resolved"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tocsin.channels.model import CUT
+from tocsin.channels.model import CUT, FILES, HeldError, Sent, UnknownAttempt
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 from tocsin.core.http.departure import Departure
 from tocsin.core.text.measures import code_points
@@ -27,11 +27,36 @@ class Progress:
     departure: Departure | None = None  # of the current attempt
     ref: Mapping[str, str] = field(default_factory=dict)  # of the message, to change it later
     ignored: Sequence[str] = ()  # fields of the message that the product lacks
+    remark: str = ""  # what became of an earlier attempt whose answer was lost
 
     @property
     def text_sent(self) -> bool:
         """Whether the whole text was sent, and files of it were not."""
         return 0 < self.texts <= self.sent < self.total
+
+    @property
+    def full_note(self) -> str:
+        """The note of the first part, with the number of parts and what became of the message."""
+        several = f" ({self.total} parts)" if self.total > 1 else ""
+        ignored = f" (ignored: {', '.join(self.ignored)})" if self.ignored else ""
+        return f"{self.note}{several}{ignored}" + (f" ({self.remark})" if self.remark else "")
+
+    def explain(self, error: str) -> str:
+        """Return `error` with what was sent before it."""
+        if self.text_sent:
+            return f"the text was sent, but not every file: {error}"
+        return f"sent {self.sent} of {self.total} parts: {error}" if self.total > 1 else error
+
+    def record(self, sent: str | Sent, redact: Callable[[str], str]) -> None:
+        """Take over what a channel returned for a part."""
+        if isinstance(sent, Sent):
+            if not self.sent:
+                self.ref = {**self.ref, **sent.ref}
+            elif FILES in sent.ref:  # of a later part, only the files are needed to edit or to withdraw the message
+                self.ref = {**self.ref, FILES: sent.ref[FILES]}
+            sent = sent.note
+        # A provider's answer may repeat the request, token included.
+        self.note = self.note or redact(safe_str(sent))
 
     def mark_cut(self, *, was_cut: bool) -> None:
         """Note in the reference whether a file has the whole of the text, so that a shorter one removes it."""
@@ -67,6 +92,19 @@ def to_failure(error: Exception, how_to_install: Callable[[str], str]) -> Remote
     return ChannelError(
         f"unexpected {type(error).__name__}: {safe_str(error)}", hint="this is a bug; see the log for details"
     )
+
+
+def not_found_out(failure: RemoteError, unknown: UnknownAttempt) -> str:
+    """Return the remark of a part that is sent again, because an earlier attempt could not be looked for.
+
+    Raises the error of the attempt, if the part is not sent again now.
+    """
+    said = f"an earlier attempt may have been sent, and could not be looked for: {failure.sentence()}"
+    if failure.kind is not FailureKind.PERMANENT:
+        raise ChannelError(said, kind=FailureKind.AMBIGUOUS, retry_after_s=failure.retry_after_s) from None
+    if unknown.held:
+        raise HeldError(said, kind=FailureKind.AMBIGUOUS) from None
+    return f"sent again: {said}"
 
 
 def visible(text: str) -> str:

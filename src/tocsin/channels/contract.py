@@ -11,7 +11,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
-from tocsin.channels.attempt import BetweenParts, Progress, as_text, one_line, to_failure, visible, within_limit
+from tocsin.channels.attempt import (
+    BetweenParts,
+    Progress,
+    as_text,
+    not_found_out,
+    one_line,
+    to_failure,
+    visible,
+    within_limit,
+)
 from tocsin.channels.model import (
     COMMONMARK,
     FILES,
@@ -30,6 +39,7 @@ from tocsin.channels.model import (
     Sent,
     Shown,
     Tools,
+    UnknownAttempt,
 )
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError, TooManyPartsError
 from tocsin.core.http.departure import upload_s, watch
@@ -131,6 +141,17 @@ class OutboundAdapter(ABC):
         Declare the ability `withdraw` as native.
         """
         raise ChannelError(f"{self.spec.label} cannot withdraw a message")
+
+    def finds_sent(self) -> bool:
+        """Whether `find` can tell if a part was sent; by default, not."""
+        return False
+
+    async def find(self, part: Part, since: float) -> Sent | None:
+        """Return what `deliver` returned for the same key after the Unix time `since`; None if nothing was sent.
+
+        Called before a send is repeated whose answer was lost. After a permanent failure of it, the policy decides.
+        """
+        return None
 
     def body(self, part: Part) -> Any:
         """Return what `deliver` would send, for the function that `layouts` names; by default, the text."""
@@ -277,7 +298,7 @@ class OutboundAdapter(ABC):
     async def _send_parts(self, outgoing: Outgoing, progress: Progress) -> None:
         keyed = outgoing.keyed
         if keyed and keyed.operation is MessageOperation.WITHDRAW:
-            self._note(await self._call_with_retry(lambda: self.withdraw(keyed.ref), progress), progress)
+            progress.record(await self._call_with_retry(lambda: self.withdraw(keyed.ref), progress), self._redact)
             progress.total = progress.sent = 1
             return
         target, texts, content, files, keeps = self._prepare(outgoing)
@@ -291,11 +312,14 @@ class OutboundAdapter(ABC):
             key = f"{outgoing.key or os.urandom(16).hex()}:{number}"
             where = (not number, number == last_text, content, keyed, outgoing.thread, attached, keeps)
             part = Part(target, text, key, mode, markup, extra, *where, progress.ref if number else NO_REF)
+            found = None
+            if outgoing.unknown and number == outgoing.parts_sent and not part.edits:
+                found = await self._look_for(part, outgoing.unknown, progress)
             try:
-                self._note(await self._deliver_with_retry(part, progress), progress)
+                progress.record(found or await self._deliver_with_retry(part, progress), self._redact)
             except MessageGoneError as gone:
                 if keyed is None or keyed.drop_if_gone:
-                    self._note(f"not sent: {gone}", progress)
+                    progress.record(f"not sent: {gone}", self._redact)
                     progress.total = progress.sent = 1
                     return
                 progress.ref = NO_REF
@@ -307,20 +331,21 @@ class OutboundAdapter(ABC):
                 await progress.between_parts(progress)
         progress.mark_cut(was_cut=any(not each.hash for each in files))
 
-    def _note(self, sent: str | Sent, progress: Progress) -> None:
-        if isinstance(sent, Sent):
-            if not progress.sent:
-                progress.ref = {**progress.ref, **sent.ref}
-            elif FILES in sent.ref:  # of a later part, only the files are needed to edit or to withdraw the message
-                progress.ref = {**progress.ref, FILES: sent.ref[FILES]}
-            sent = sent.note
-        # A provider's answer may repeat the request, token included.
-        progress.note = progress.note or self._redact(safe_str(sent))
+    async def _look_for(self, part: Part, unknown: UnknownAttempt, progress: Progress) -> Sent | None:
+        """Return the part that an earlier attempt sent, if the product has it."""
+        try:
+            with self._send_limits.limit():
+                found = await self.find(part, unknown.since)
+        except Exception as error:  # noqa: BLE001  # the channel's code may raise anything
+            progress.remark = self._redact(not_found_out(to_failure(error, self.spec.how_to_install), unknown))
+            return None
+        progress.remark = "found: an earlier attempt had sent it" if found else ""
+        return found
 
     def _deliver_with_retry(self, part: Part, progress: Progress) -> Awaitable[str | Sent]:
         """Deliver one part, or edit its message."""
         keyed, size = part.keyed, sum(each.size for each in part.files) if part.files else 0
-        if keyed is None or keyed.operation is not MessageOperation.EDIT or not part.first:
+        if keyed is None or not part.edits:
             return self._call_with_retry(partial(self.deliver, part), progress, size)
         return self._edit_with_retry(part, keyed, progress, size)
 
@@ -368,15 +393,8 @@ class OutboundAdapter(ABC):
     def _result(self, outgoing: Outgoing, progress: Progress, failure: RemoteError | None) -> SendResult:
         kind, target = self.spec.kind, safe_str(outgoing.target)
         if failure is None:
-            ignored = f" (ignored: {', '.join(progress.ignored)})" if progress.ignored else ""
-            several = f" ({progress.total} parts)" if progress.total > 1 else ""
-            return SendResult(True, kind, target, message=f"{progress.note}{several}{ignored}")
-        text = self._explain(failure)
-        if progress.text_sent:
-            text = f"the text was sent, but not every file: {text}"
-        elif progress.total > 1:
-            text = f"sent {progress.sent} of {progress.total} parts: {text}"
-        return SendResult(False, kind, target, error=text)
+            return SendResult(True, kind, target, message=progress.full_note)
+        return SendResult(False, kind, target, error=progress.explain(self._explain(failure)))
 
     def _explain(self, failure: TocsinError) -> str:
         return self._redact(failure.sentence())

@@ -85,6 +85,10 @@ class MessageGoneError(ChannelError):
     """The message to edit was deleted on the provider's side, or cannot be edited any more."""
 
 
+class HeldError(ChannelError):
+    """Whether an earlier attempt sent the message cannot be found out, and the policy is to hold it then."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeyedMessage:
     """The message of an earlier send with the same key, which this one edits, withdraws or follows."""
@@ -107,6 +111,14 @@ class MessageThread:
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownAttempt:
+    """An earlier attempt at a message, which may have sent the next part."""
+
+    since: float  # Unix time; the part cannot have been sent before
+    held: bool = False  # if the product does not answer, the message is held; else it is sent again
+
+
+@dataclass(frozen=True, slots=True)
 class Outgoing:
     """One message to one target, as requested by the caller."""
 
@@ -123,6 +135,7 @@ class Outgoing:
     keyed: KeyedMessage | None = None  # for a message with a key
     thread: MessageThread | None = None
     ref: Mapping[str, str] = field(default_factory=dict)  # of the first part, if an earlier attempt sent it
+    unknown: UnknownAttempt | None = None  # for a channel that finds what it sent
 
     @property
     def leaves_files(self) -> bool:
@@ -159,6 +172,11 @@ class Part:
     message: Mapping[str, str] = field(
         default_factory=dict
     )  # for a later part: the reference of the first one, as far as it is known
+
+    @property
+    def edits(self) -> bool:
+        """Whether it changes a message that is there, instead of being sent."""
+        return self.keyed is not None and self.keyed.operation is MessageOperation.EDIT and self.first
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from random import random
 
 from tocsin.channels.attempt import Progress
 from tocsin.channels.contract import OutboundAdapter, Outgoing, Receipt, SendResult
-from tocsin.channels.model import NO_REF
+from tocsin.channels.model import NO_REF, HeldError, UnknownAttempt
 from tocsin.channels.registry import Registry
 from tocsin.core.errors import ChannelError, FailureKind, TocsinError
 from tocsin.core.ids import new_id
@@ -32,6 +32,7 @@ from tocsin.delivery.model import (
     DeliveryStatus,
     Failure,
     MessageOperation,
+    Policy,
     judge,
 )
 from tocsin.delivery.store import ChannelRules, DeliveryStore
@@ -71,6 +72,7 @@ class InFlightDelivery:
     finishing: bool = False  # the outcome is known, but not recorded yet
     operation: MessageOperation = MessageOperation.SEND
     keyed: KeyedReceipt | None = None  # of a delivery with a key
+    looked: bool = False  # for what an earlier attempt may have sent
 
 
 class Dispatcher:
@@ -207,6 +209,10 @@ class Dispatcher:
             ref=json.loads(delivery.ref) if delivery.ref and delivery.parts_sent else NO_REF,
         )
         adapter = self._registry.adapter(delivery.channel)
+        if delivery.error_class == FailureKind.AMBIGUOUS and adapter.finds_sent():
+            held = delivery.policy is Policy.AT_MOST_ONCE
+            sending.looked = True
+            outgoing = replace(outgoing, unknown=UnknownAttempt(delivery.created_at, held=held))
         if delivery.thread:
             root = await self._store.thread_root(delivery.channel, delivery.target, delivery.thread)
             outgoing = replace(outgoing, thread=thread_of(delivery.thread, root))
@@ -291,6 +297,7 @@ class Dispatcher:
                 receipt.parts_total,
                 receipt.provider_id,
                 ref=ref,
+                note=receipt.result.message if sending.looked else "",
                 duration_ms=receipt.duration_ms,
             )
             if keyed := sending.keyed:
@@ -309,7 +316,7 @@ class Dispatcher:
             outcome = judge(
                 facts,
                 sending.delivery,
-                recognises_repeats=repeats,
+                recognises_repeats=repeats and not isinstance(failure, HeldError),
                 jitter=random(),  # noqa: S311  # jitter
                 operation=sending.operation,
             )
@@ -351,7 +358,7 @@ def channel_rules(adapter: OutboundAdapter) -> ChannelRules:
         group_rate=spec.group_rate,
         group_prefix=spec.group_prefix,
         account_rate=adapter.account_rate(),
-        recognises_repeats=spec.recognises_repeats,
+        recognises_repeats=spec.recognises_repeats or adapter.finds_sent(),
     )
 
 

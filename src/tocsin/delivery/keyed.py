@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tocsin.channels.contract import OutboundAdapter, Outgoing, Receipt, SendResult
-from tocsin.channels.model import CUT, KeyedMessage, MessageOperation, MessageThread, Support
+from tocsin.channels.model import CUT, KeyedMessage, MessageOperation, MessageThread, Support, UnknownAttempt
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.delivery.files.store import FileGoneError
 from tocsin.delivery.model import Delivery, DeliveryStatus, Policy
@@ -140,12 +140,12 @@ def _can_edit(adapter: OutboundAdapter) -> bool:
 
 
 async def _ask_again(last: Delivery, adapter: OutboundAdapter, transmit: Transmit) -> Delivery | None:
-    """Repeat an uncertain send where the provider recognises it, to learn the message's ID; None if it has none."""
-    if not adapter.spec.recognises_repeats:
+    """Repeat an uncertain send where that makes no second message, to learn the message's ID; None if it has none."""
+    if not adapter.spec.recognises_repeats and not adapter.finds_sent():
         return None
     again = Outgoing(
         last.target, last.message, last.id, last.parse_mode, extra=last.extra, content=last.content,
-        keyed=KeyedMessage(last.key),
+        keyed=KeyedMessage(last.key), unknown=UnknownAttempt(last.created_at, held=True),
     )  # fmt: skip
     receipt = await transmit(again)
     return replace(last, ref=json.dumps(dict(receipt.ref))) if receipt.result.ok and receipt.ref else None

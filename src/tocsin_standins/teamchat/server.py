@@ -15,6 +15,7 @@ from tocsin_standins.faults import Fault
 from tocsin_standins.pacing import Bucket
 from tocsin_standins.recorder import Recorder
 from tocsin_standins.serving import HttpStandIn, RefusalError, parse_json, whole_seconds
+from tocsin_standins.teamchat.history import History, read_metadata
 from tocsin_standins.teamchat.uploads import Uploads
 
 TOKEN = "xoxb-100000000001-100000000002-StandInStandInStandIn00"  # noqa: S105  # opens nothing else
@@ -89,6 +90,7 @@ class TeamChat(HttpStandIn):
         self._last_ts = 0
         self.posted: dict[tuple[str, str], dict[str, Any]] = {}
         self._uploads = Uploads(self)
+        self._history = History(self)
         self._reactions: set[tuple[str, str, str]] = set()
         self._response_urls: dict[str, tuple[float, itertools.count[int]]] = {}
 
@@ -134,10 +136,10 @@ class TeamChat(HttpStandIn):
                 result = self._update_message(request, args)
             case "chat.delete":
                 result = self._delete_message(request, args)
-            case "files.getUploadURLExternal":
-                result = self._uploads.begin(request, args)
-            case "files.completeUploadExternal" | "files.delete":
-                result = self._uploads.complete_or_delete(request, method, args)
+            case "files.getUploadURLExternal" | "files.completeUploadExternal" | "files.delete":
+                result = self._uploads.answer(request, method, args)
+            case "conversations.history" | "conversations.replies" | "conversations.list" | "conversations.open":
+                result = self._history.answer(method, args)
             case "auth.test":
                 result = self._identity()
             case "reactions.add":
@@ -162,7 +164,10 @@ class TeamChat(HttpStandIn):
 
     def check_scope(self, method: str) -> None:
         """Raise the refusal of a method whose scope the app lacks."""
-        needed = NEEDED_SCOPE[method]
+        self.require_scope(NEEDED_SCOPE[method])
+
+    def require_scope(self, needed: str) -> None:
+        """Raise the refusal of a call that needs a scope which the app lacks."""
         if needed not in self.scopes:
             raise refused("missing_scope", needed=needed, provided=",".join(sorted(self.scopes)))
 
@@ -188,6 +193,8 @@ class TeamChat(HttpStandIn):
         }  # fmt: skip
         if thread:
             message["thread_ts"] = thread
+        if metadata := args.get("metadata"):
+            message["metadata"] = read_metadata(metadata)
         self.posted[channel_id, ts] = message
         self.record(
             request,

@@ -46,8 +46,10 @@ class Uploads:
         self._sent[file_id] = (name, data)
         return web.Response(text=f"OK - {length}")
 
-    def complete_or_delete(self, request: web.Request, method: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Carry out a call that concerns uploaded files."""
+    def answer(self, request: web.Request, method: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Carry out a call that concerns files."""
+        if method == "files.getUploadURLExternal":
+            return self.begin(request, args)
         return (self.delete if method == "files.delete" else self.complete)(request, args)
 
     def complete(self, request: web.Request, args: Mapping[str, Any]) -> dict[str, Any]:

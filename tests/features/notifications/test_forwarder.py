@@ -243,6 +243,19 @@ async def test_a_decision_edits_the_message_of_its_question_and_the_next_questio
     assert first == second != third == fourth
 
 
+@pytest.mark.parametrize("proof", ["", "57a4d1357a4d1357a4d1357a4d135700"])
+async def test_a_notice_has_buttons_without_a_public_address_where_presses_arrive(tmp_path: Path, proof: str):
+    (tmp_path / "profiles.yaml").write_text('oncall: [{channel: teamchat, target: "#ops"}]\n')
+    environ = {"TOCSIN_DATA_DIR": str(tmp_path), "REDIS_URL": "off", "NOTIFY_PROFILE": "oncall", **SLACK}
+    environ |= {"PUBLIC_URL": "", "TEAMCHAT_SIGNING_SECRET": proof}
+    settings, installed = load_settings(environ=environ, env_file=Path("/dev/null"))
+    async with open_app(settings, installed, direct_transport) as app:
+        await app.features.abilities.notices.notify(Notice("Job x failed", "1", NoticeLevel.ERROR, run_id="r"))
+        await app.features.opened("notifications").forwarder.step()
+        [sent] = (await app.outbox.store.search(DeliveryFilter())).items
+    assert [each["label"] for each in sent.content.get("actions", ())] == (["Retry"] if proof else [])
+
+
 async def test_a_decision_is_no_second_message_in_the_chats_of_the_operator(tmp_path: Path):
     asks = {"source": "workflow w", "dedupe_key": "approval:r:ask", "run_id": "r", "step": "ask"}
     async with open_office(tmp_path) as office:

@@ -15,7 +15,8 @@ from tocsin.channels.contract import (
 )
 from tocsin.channels.model import FILES, degraded, native
 from tocsin.channels.teamchat.api import API_URL, BOT_TOKEN, TeamchatApi
-from tocsin.channels.teamchat.settings import HEAR_BOTS, SIGNING_SECRET
+from tocsin.channels.teamchat.history import EVENT_TYPE, find_channel, find_message
+from tocsin.channels.teamchat.settings import FIND_SENT, HEAR_BOTS, SIGNING_SECRET
 from tocsin.channels.teamchat.wording import escape
 from tocsin.core.config.variables import Variable, integer
 from tocsin.core.errors import ChannelError
@@ -48,7 +49,7 @@ class TeamchatAdapter(OutboundAdapter):
         product="Slack Web API",
         aliases=("slack",),
         secrets=(BOT_TOKEN,),
-        options=(API_URL, CHUNK_AT),
+        options=(API_URL, CHUNK_AT, FIND_SENT),
         receiving=(SIGNING_SECRET, HEAR_BOTS),
         proof=SIGNING_SECRET,
         target_format="#channel, channel ID or user ID; a thread as C0123/1503435956.000247",
@@ -123,7 +124,23 @@ class TeamchatAdapter(OutboundAdapter):
         body = self._body(part, channel)
         if root := thread or (part.thread.ref.get("ts") if part.thread else ""):
             body["thread_ts"] = root
+        if self.finds_sent():
+            body["metadata"] = {"event_type": EVENT_TYPE, "event_payload": {"id": part.key}}
         return _sent(await self._api.call("chat.postMessage", body, proof="ts"), channel)
+
+    def finds_sent(self) -> bool:
+        """Whether the operator allowed the bot to read the history."""
+        return self.config[FIND_SENT]
+
+    async def find(self, part: Part, since: float) -> Sent | None:
+        """Return the message whose metadata names the part."""
+        if part.files:
+            raise ChannelError("files carry no mark by which they could be found")
+        channel, _, thread = part.target.partition("/")
+        thread = thread or (part.thread.ref.get("ts", "") if part.thread else "")
+        place = await find_channel(self._api, channel)
+        ts = await find_message(self._api, place, thread, part.key, since)
+        return _sent({"channel": place, "ts": ts}, place) if ts else None
 
     async def _share(self, part: Part, thread: str) -> Sent:
         """Upload files, and show them in the thread of the message that they belong to."""

@@ -1,7 +1,7 @@
 """Route messages, and the output of runs, to `<channel>:<target>` or to a profile, through the durable queue."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.channels.contract import NO_CONTENT, PLAIN, Outgoing, SendResult
@@ -178,6 +178,7 @@ class MessageForProfile:
     tags: Sequence[Collection[str]] = ()  # in a profile with tags: only targets with all tags of one of these sets
     not_before: float | None = None  # when it is sent, in Unix seconds
     optional_files: bool = False  # a target that does not take them gets the text, with their names
+    optional_buttons: bool = False  # a target on which they could not be pressed gets the text
 
 
 class ProfileQueue:
@@ -229,6 +230,9 @@ class ProfileQueue:
         try:
             return self._outbox.prepare(kind, target, message.text, source, parse_mode=mode, content=adapted)
         except ChannelError as error:
+            if message.optional_buttons and adapted.get("actions"):
+                bare = {name: value for name, value in message.content.items() if name != "actions"}
+                return self._prepared(entry, replace(message, content=bare))
             if not (message.optional_files and adapted.get("attach")):
                 raise
             names = ", ".join(str(each["name"]) for each in adapted["attach"])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tocsin.core.audit.actions import AuditAction
+from tocsin.core.text.measures import escaped_code_points, utf16_units
 from tocsin.core.text.strings import truncate
 from tocsin.core.text.visible import one_line
 from tocsin.runs.engine.overlap import StartPolicy
@@ -13,8 +14,9 @@ from tocsin.runs.queue import QueuedRow
 from tocsin.runs.recorder import Work
 
 _MAX_TITLE = 250  # docs/messages.md
-# A message with a button is one message, because a press edits it; a longer text may need several.
-_MAX_WITH_BUTTON = 3_000
+# A message with a button is one message, because a press edits it: Slack and Telegram take 4,000, of which escapes and
+# the title have a share. A longer text has no button, so that all of it is shown.
+_MAX_WITH_BUTTON = 3_800
 RETRY = "retry"  # the name of the button that repeats a run
 
 
@@ -38,11 +40,11 @@ class RunMessage:
             "title": truncate(one_line(title), _MAX_TITLE),
             "type": "success" if run.status in SUCCESSFUL else "failure",
         }
-        if public_url:
-            content["click"] = page = f"{public_url}/#/runs/{run.id}"
-            if run.status in FAILING and len(text) <= _MAX_WITH_BUTTON:
-                button = {"action": "call", "label": "Retry", "name": RETRY, "value": run.id, "url": page}
-                content["actions"] = [button]
+        page = {"url": f"{public_url}/#/runs/{run.id}"} if public_url else {}
+        if page:
+            content["click"] = page["url"]
+        if run.status in FAILING and max(escaped_code_points(text), utf16_units(text)) <= _MAX_WITH_BUTTON:
+            content["actions"] = [{"action": "call", "label": "Retry", "name": RETRY, "value": run.id, **page}]
         return cls(destination, rest.strip("\n"), source, content)
 
 

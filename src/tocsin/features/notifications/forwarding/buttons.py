@@ -11,7 +11,7 @@ APPROVE, REJECT = "approve", "reject"
 
 
 def buttons_of(notice: Notification, page: str) -> list[Mapping[str, Any]]:
-    """Return the buttons of a notice; where no press can arrive, they open `page`."""
+    """Return the buttons of a notice; where no press can arrive, they open `page`, if there is one."""
     if notice.step:
         value = f"{notice.run_id} {notice.step}"
         return [_call("Approve", APPROVE, value, page, "success"), _call("Reject", REJECT, value, page, "danger")]
@@ -21,5 +21,5 @@ def buttons_of(notice: Notification, page: str) -> list[Mapping[str, Any]]:
 
 
 def _call(label: str, name: str, value: str, page: str, style: str = "") -> Mapping[str, Any]:
-    styled = {"style": style} if style else {}
-    return {"action": "call", "label": label, "name": name, "value": value, "url": page, **styled}
+    given = {"url": page, "style": style}
+    return {"action": "call", "label": label, "name": name, "value": value, **{k: v for k, v in given.items() if v}}

@@ -19,6 +19,7 @@ from tocsin.features.notifications.forwarding.buttons import buttons_of
 from tocsin.features.notifications.forwarding.forwarder import NoticeMessage, notice_title
 from tocsin.features.notifications.settings import NOTIFY_PROFILE
 from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.output_routing import MessageForProfile
 from tocsin.runs.approvals import CHAT
 
 log = logging.getLogger(__name__)
@@ -69,15 +70,14 @@ class NoticeReceivers:
                 return True  # these messages have no keys: a decision would be a second one
             return await self._context.abilities.operator_chats.tell(message.text, key=message.dedupe_key)
         profile, messenger = self._profile, self._context.messenger
-        result = await messenger.notify_by_queue(
-            profile,
-            message.notice.body if message.notice else message.text,
-            Caller(NOTICES.name),
-            key=message.dedupe_key,
+        made = MessageForProfile(
+            text=message.notice.body if message.notice else message.text,
             parse_mode=PLAIN,
             content=_content(message, self._context.settings[PUBLIC_URL]),
             resolution="message" if message.resolves else "",
+            optional_buttons=True,
         )
+        result = await messenger.for_profiles(Caller(NOTICES.name)).send(profile, made, message.dedupe_key)
         failed = [
             f"{messenger.channel_label(each.channel)} {each.target}: {each.error}"
             for each in result.results
@@ -152,7 +152,7 @@ def _content(message: NoticeMessage, public_url: str) -> Mapping[str, object]:
     link = f"{public_url}/{notice.link}" if notice.link.startswith("#") and public_url else notice.link
     if link.startswith(("http://", "https://")):
         found["click"] = link
-        page = link if notice.run_id.startswith(CHAT) else f"{public_url}/#/runs/{notice.run_id}"
-        if public_url and (actions := buttons_of(notice, page)):
-            found["actions"] = actions
+    page = link if notice.run_id.startswith(CHAT) else f"{public_url}/#/runs/{notice.run_id}"
+    if actions := buttons_of(notice, page if public_url else ""):
+        found["actions"] = actions
     return {**found, "key": message.subject} if message.subject else found
