@@ -157,7 +157,10 @@ async def test_withdrawing_a_waiting_message_cancels_it(gateway: Gateway):
     assert (await gateway.client.get(f"/deliveries/{queued.json()['id']}")).json()["status"] == "cancelled"
 
 
-async def test_a_withdrawal_can_be_queued(gateway: Gateway):
+async def test_a_withdrawal_can_be_queued_if_the_key_is_known(gateway: Gateway):
+    unknown = await gateway.client.request("DELETE", "/messages/slack/disk?target=%23ops", ASYNC)
+    check_problem(unknown, 404, "not-found")
+    await gateway.client.send(GOOD | {"key": "disk"}, ASYNC)
     answer = await gateway.client.request("DELETE", "/messages/slack/disk?target=%23ops", ASYNC)
     assert answer.status == 202
     shown = (await gateway.client.get(f"/deliveries/{answer.json()['id']}")).json()

@@ -64,6 +64,34 @@ async def test_the_fields_of_a_form_may_be_parts_of_their_own(live: Live, town: 
     assert list(town.teamchat.files.values()) == [b"line"]
 
 
+def named(part: str, name: str, data: bytes) -> bytes:
+    return file(name, data).replace(b'name="file"', f'name="{part}"'.encode(), 1)
+
+
+@pytest.mark.parametrize("kind", ["application/json", ""])
+async def test_the_message_describes_the_files_of_named_parts(live: Live, kind: str):
+    client, app = live
+    attach = [{"part": "b", "alt": "Use of the disk", "mime": "image/png"}, {"part": "a", "name": "renamed.log"}]
+    document = field("message", json.dumps({**WHOLE, "attach": attach}), kind)
+    answer = await post(client, form(named("a", "a.log", b"1"), document, named("b", "b", b"2")), ASYNC)
+    assert answer.status == 202, answer.json()
+    stored = (await app.outbox.get(answer.json()["id"])).content["attach"]
+    assert [(each["name"], each["type"], each.get("alt", "")) for each in stored] == [
+        ("renamed.log", "text/plain", ""),
+        ("b", "image/png", "Use of the disk"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [({"part": "b"}, "no further file in a part 'b'"), ({"part": "a", "size": 1}, "unknown key 'size'")],
+)
+async def test_a_description_without_its_file_is_refused(live: Live, item: dict[str, object], said: str):
+    client, _ = live
+    answer = await post(client, form(message(attach=[item]), named("a", "a.log", b"1")))
+    assert (answer.status, said in answer.json()["detail"]) == (422, True)
+
+
 async def test_a_file_may_be_base64_in_json(live: Live, town: StandinCluster):
     client, _ = live
     attach = [{"name": "a.log", "content": base64.b64encode(b"line").decode()}]

@@ -38,6 +38,7 @@ class MessageFile:
         Written(TextType(True, 100, r"(?:[\w.+-]+/[\w.+-]+)?", "not a media type: write one such as image/png")),
         "Media type; by default, that of the name.",
     ] = ""
+    mime: Annotated[str, Written(TextType(True, 100)), "Alias of `type`; absent in responses."] = ""
     alt: Annotated[str, Written(TextType(True, 1_000)), "Description of an image."] = ""
     content: Annotated[str, Written(TextType(True)), "The bytes of a new file in Base64; absent in responses."] = ""
     hash: Annotated[

@@ -5,7 +5,7 @@ the product is asked again where it recognises repeats, else the policy decides.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from tocsin.delivery.files.store import FileGoneError
 from tocsin.delivery.model import Delivery, DeliveryStatus, Policy
 from tocsin.delivery.store import DeliveryFilter, DeliveryStore
 
+_WAITING = (DeliveryStatus.QUEUED, DeliveryStatus.RETRY_WAIT)
 _WAITING_LOOKED_AT = 200  # waiting deliveries of a target
 
 Transmit = Callable[[Outgoing], Awaitable[Receipt]]
@@ -56,10 +57,19 @@ def choose_operation(delivery: Delivery, last: Delivery | None, adapter: Outboun
     return MessageOperation.EDIT if editable else MessageOperation.SEND
 
 
-async def waiting_with_key(store: DeliveryStore, channel: str, target: str, key: str) -> list[Delivery]:
+async def is_known(store: DeliveryStore, channel: str, target: str, key: str) -> bool:
+    """Whether a message with the key was sent, or may have been, or is under way."""
+    if await store.latest(channel, target, key):
+        return True
+    return bool(await waiting_with_key(store, channel, target, key, (*_WAITING, DeliveryStatus.SENDING)))
+
+
+async def waiting_with_key(
+    store: DeliveryStore, channel: str, target: str, key: str, statuses: Iterable[DeliveryStatus] = _WAITING
+) -> list[Delivery]:
     """Return the deliveries of a key that wait in the queue."""
     found: list[Delivery] = []
-    for status in (DeliveryStatus.QUEUED, DeliveryStatus.RETRY_WAIT):
+    for status in statuses:
         query = DeliveryFilter(status=status, channel=channel, target=target, limit=_WAITING_LOOKED_AT)
         found += [each for each in (await store.search(query)).items if each.key == key]
     return found

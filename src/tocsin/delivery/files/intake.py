@@ -120,7 +120,7 @@ class FileIntake:
 
     def _named(self, item: Mapping[str, Any], stored: StoredFile) -> Mapping[str, Any]:
         name = str(item.get("name") or "").encode("utf-8", "replace").decode()  # names on disk may have any bytes
-        kind = item.get("type") or _TYPES.guess_type(name)[0] or UNKNOWN_TYPE
+        kind = item.get("type") or item.get("mime") or _TYPES.guess_type(name)[0] or UNKNOWN_TYPE
         alt = {"alt": item["alt"]} if item.get("alt") else {}
         return {"name": name, "type": kind, **alt, "hash": stored.hash, "size": stored.size}
 

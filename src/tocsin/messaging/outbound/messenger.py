@@ -51,6 +51,11 @@ class UnknownKeyError(TocsinError):
     code = "not-found"
 
 
+def unknown_key(target: str, key: str) -> UnknownKeyError:
+    """Return the error for a key that no message to the target has."""
+    return UnknownKeyError(f"no message to {target} has the key {key}", hint="use the key of a message")
+
+
 class _Sending:
     """One message of a call. Its key is the ID of its record; `receipt` is set when the send has ended."""
 
@@ -162,7 +167,7 @@ class Messenger:
             return receipt
         if last is None:
             if not cancelled:
-                raise UnknownKeyError(f"no message to {target} has the key {key}", hint="use the key of a message")
+                raise unknown_key(target, key)
             return Receipt(SendResult(True, new.channel, target, message="cancelled before it was sent"))
         sending = _Sending(channel, target, "", content={"key": key})
         sending.operation = MessageOperation.WITHDRAW

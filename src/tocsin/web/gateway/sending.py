@@ -17,10 +17,11 @@ from tocsin.channels.model import FORMATS
 from tocsin.core.errors import ChannelError, ConfigError, TocsinError, UnknownProfileError
 from tocsin.core.records.as_json import to_json
 from tocsin.delivery.files.intake import FileIntake
+from tocsin.delivery.keyed import is_known
 from tocsin.delivery.model import Accepted
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, keep_lease
-from tocsin.messaging.outbound.messenger import Messenger, NotifyResult, UnknownKeyError
+from tocsin.messaging.outbound.messenger import Messenger, NotifyResult, UnknownKeyError, unknown_key
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.rest.headers import header_values, idempotency_key, prefers_async, require_target
 from tocsin.rest.problems import HttpProblemError
@@ -107,12 +108,15 @@ class SendHandler:
         if prefers_async(scope):
             try:
                 new = self._outbox.prepare_withdrawal(channel, target, key, GATEWAY.name)
-                [delivery] = await self._outbox.enqueue([new], caller)
+                known = await is_known(self._outbox.store, new.channel, new.target, key)
+                [delivery] = await self._outbox.enqueue([new], caller) if known else [None]
             except (ChannelError, ConfigError) as error:
                 result = SendResult(False, self._outbox.kind_of(channel), target, error=error.in_result())
                 return response_to_send(result, error).response()
             except TocsinError as error:
                 raise HttpProblemError("not-ready", f"The message cannot be queued: {error.sentence()}.") from None
+            if delivery is None:
+                raise HttpProblemError("not-found", f"{unknown_key(target, key).sentence()}.")
             return SendResponse(to_json(delivery, Accepted), 202, keep=True, headers=_where(delivery.id)).response()
         try:
             receipt = await self._messenger.withdraw(channel, target, key, caller)

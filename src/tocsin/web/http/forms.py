@@ -24,7 +24,8 @@ def is_form(scope: Scope) -> bool:
 async def read_form(scope: Scope, receive: Receive, intake: FileIntake) -> tuple[bytes, list[Mapping[str, Any]]]:
     """Store the files of a form; return its other parts as a JSON object, and the items of `attach`.
 
-    The object is the part `message` of the type `application/json`, else has each text part as a text.
+    The object is the part `message` of the type `application/json`, or the only text part, if that is an object; else
+    it has each text part as a text. An item of its `attach` with `part` describes the file of that part.
     """
     media_type(header_values(scope, b"content-encoding"), ())  # raises for a compressed one
     try:
@@ -37,6 +38,7 @@ async def read_form(scope: Scope, receive: Receive, intake: FileIntake) -> tuple
 
 async def _read_parts(scope: Scope, receive: Receive, intake: FileIntake) -> tuple[bytes, list[Mapping[str, Any]]]:
     files, fields, left, document = list[Mapping[str, Any]](), dict[str, str](), MAX_TEXT_BYTES, b""
+    names = list[str]()
     large_bodies = scope["tocsin.large_bodies"]
     async with (
         large_bodies.slot(bucket_key(scope["tocsin.client"])),
@@ -46,6 +48,7 @@ async def _read_parts(scope: Scope, receive: Receive, intake: FileIntake) -> tup
             if part.file is not None and not part.is_document:
                 room = intake.max_bytes - sum(each["size"] for each in files)
                 files.append(await stored(intake.add_part(part.file, part.type, part.blocks, room)))
+                names.append(part.name)
                 continue
             text = await read_text(part, left)
             left -= len(text)
@@ -53,7 +56,35 @@ async def _read_parts(scope: Scope, receive: Receive, intake: FileIntake) -> tup
                 document = text
             else:
                 fields[part.name] = text.decode("utf-8", "replace")
+    if not document and [*fields] == ["message"] and fields["message"].lstrip().startswith("{"):
+        document = fields["message"].encode()
+    if b'"part"' in document:
+        document = _describe(document, names, files)
     return document or json.dumps(fields).encode(), files
+
+
+def _describe(document: bytes, names: list[str], files: list[Mapping[str, Any]]) -> bytes:
+    """Move the items of `attach` with `part` to the files of these parts; return the document without them."""
+    try:
+        read = json.loads(document)
+    except (ValueError, RecursionError):
+        return document  # refused later, with the position
+    given = read.get("attach") if isinstance(read, dict) else None
+    if not isinstance(given, list):
+        return document
+    described = set[int]()
+    for item in (each for each in given if isinstance(each, dict) and "part" in each):
+        found = (n for n, name in enumerate(names) if name == item["part"] and n not in described)
+        if (number := next(found, None)) is None:
+            detail = f"attach: the form has no further file in a part {str(item['part'])[:60]!r}."
+            raise HttpProblemError("validation-failed", detail)
+        described.add(number)
+        changes = {name.replace("mime", "type"): value for name, value in item.items() if name != "part"}
+        if unknown := set(changes) - {"name", "type", "alt"}:
+            raise HttpProblemError("validation-failed", f"attach: unknown key {min(unknown)[:60]!r} beside `part`.")
+        files[number] = {**files[number], **changes}
+    rest = [each for each in given if not (isinstance(each, dict) and "part" in each)]
+    return json.dumps({**read, "attach": rest} if rest else {k: v for k, v in read.items() if k != "attach"}).encode()
 
 
 async def _chunks(receive: Receive) -> AsyncIterator[bytes]:

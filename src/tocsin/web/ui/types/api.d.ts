@@ -1413,7 +1413,7 @@ export interface ProfileMessage {
   type?: string;
   click?: string;
   actions?: ({ action?: "view" | "call"; label: string; url?: string; name?: string; value?: string; style?: "" | "primary" | "success" | "danger"; confirm?: string; once?: boolean; })[];
-  attach?: { name: string; type?: string; alt?: string; content?: string; hash?: string; size?: number; }[];
+  attach?: { name: string; type?: string; mime?: string; alt?: string; content?: string; hash?: string; size?: number; }[];
   mention?: string | string[];
   silent?: boolean;
   key?: string;
@@ -1761,7 +1761,7 @@ export interface SendMessage {
   type?: string;
   click?: string;
   actions?: ({ action?: "view" | "call"; label: string; url?: string; name?: string; value?: string; style?: "" | "primary" | "success" | "danger"; confirm?: string; once?: boolean; })[];
-  attach?: { name: string; type?: string; alt?: string; content?: string; hash?: string; size?: number; }[];
+  attach?: { name: string; type?: string; mime?: string; alt?: string; content?: string; hash?: string; size?: number; }[];
   mention?: string | string[];
   silent?: boolean;
   key?: string;
