@@ -16,6 +16,7 @@ from tests.town_thread import town_on_a_thread
 import tocsin
 from tocsin.delivery.model import OPEN
 from tocsin_standins import StandinCluster
+from tocsin_standins.faults import Fault
 from tocsin_standins.guildchat.server import Channel
 from tocsin_standins.teamchat.server import TeamchatConversation
 
@@ -50,6 +51,8 @@ def edit_under_kills(place: Path, *, pairs: int, kills: int) -> list[Figure]:
         town.botchat.world.open_world = True
         town.teamchat.scopes |= {"channels:history"}
         os.environ["TEAMCHAT_FIND_SENT"] = "true"
+        # So that most kills meet messages whose answers are under way.
+        town.teamchat.faults.hold(Fault.stall(0.3).only("chat.postMessage"))
         chats = targets(town)
         keys = [
             (kind, chance.choice(chats[kind]), f"pair-{n}") for n in range(pairs) for kind in [chance.choice([*chats])]

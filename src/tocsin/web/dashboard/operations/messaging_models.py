@@ -20,6 +20,7 @@ class CapabilitiesRecord:
 
     inbound: Literal["none", "polling", "webhook"]
     max_length: int | None
+    unit: Annotated[Literal["characters", "UTF-16 units", "bytes"], "What `max_length` and `chunk_at` count."]
     chunk_at: int | None
     parse_modes: list[str]
     markdown: bool

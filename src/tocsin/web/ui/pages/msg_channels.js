@@ -45,7 +45,7 @@ function Facts({ channel }) {
       <dt>${MSG.sent}</dt><dd>${number(channel.sent_24h)}</dd>
       <dt>${MSG.failed}</dt><dd>${number(channel.failed_24h)}</dd>
       <dt>${MSG.receives}</dt><dd>${MSG.inbound[channel.capabilities.inbound]}</dd>
-      <dt>${MSG.limit}</dt><dd>${channel.capabilities.max_length ? MSG.chars(channel.capabilities.max_length) : MSG.noLimit}</dd>
+      <dt>${MSG.limit}</dt><dd>${channel.capabilities.max_length ? MSG.length(channel.capabilities.max_length, channel.capabilities.unit) : MSG.noLimit}</dd>
       ${channel.retry_after_until && html`<dt>${MSG.throttled}</dt><dd><${Time} at=${channel.retry_after_until} clock /></dd>`}
     </dl>`;
 }

@@ -29,7 +29,8 @@ const UPLOAD_TIMEOUT_MS = 3_600_000; // the server ends uploads that stall
  */
 export function Composer({ channels, profiles, limit, chosen, edited, sent }) {
   const usable = channels.filter((channel) => channel.configured);
-  const first = chosen || (usable[0] ? `channel:${usable[0].channel}` : "");
+  const usual = [...usable].sort((one, other) => other.sent_24h - one.sent_24h || Number(Boolean(other.default_target)) - Number(Boolean(one.default_target)))[0];
+  const first = chosen || (usual ? `channel:${usual.channel}` : "");
   const none = edited ? draftFrom(edited) : { to: first, target: "", text: "", queue: false, fields: {} };
   const name = edited ? `${DRAFT} ${edited.id}` : DRAFT;
   const [draft, setDraft] = useState(/** @type {Draft} */ ({ ...none, ...(/** @type {any} */ (draftOf(name))), ...(chosen ? { to: chosen } : {}) }));

@@ -6,8 +6,8 @@ import { Shape } from "../parts/status.js";
 import { PICTURES, visibleName } from "../parts/message_files.js";
 import { MSG } from "../strings/msg.js";
 
-/** @typedef {{file: File, picture: string}} ChosenFile  `picture` is the address of an image that can be shown, or empty. */
-/** @typedef {{files: ChosenFile[], problem: string, over: boolean, add: (given: Iterable<File>) => void, remove: (one: ChosenFile) => void, clear: () => void, events: Record<string, (event: any) => void>}} Choice */
+/** @typedef {{file: File, picture: string, alt: string}} ChosenFile  `picture` is the address of an image that can be shown, or empty; `alt` is what it shows. */
+/** @typedef {{files: ChosenFile[], problem: string, over: boolean, add: (given: Iterable<File>) => void, remove: (one: ChosenFile) => void, describe: (one: ChosenFile, alt: string) => void, clear: () => void, events: Record<string, (event: any) => void>}} Choice */
 
 const MOST = 10;
 
@@ -31,7 +31,7 @@ export function useFiles(limit) {
       const size = next.reduce((sum, one) => sum + one.file.size, file.size);
       const reason = next.length >= MOST ? MSG.tooMany(MOST) : !file.size ? MSG.emptyFile(visibleName(file.name)) : size > limit ? MSG.tooLarge(visibleName(file.name), bytes(limit)) : "";
       if (reason) refused ||= reason;
-      else next.push({ file, picture: PICTURES.has(file.type) ? URL.createObjectURL(file) : "" });
+      else next.push({ file, picture: PICTURES.has(file.type) ? URL.createObjectURL(file) : "", alt: "" });
     }
     shown.current = next;
     setFiles(next);
@@ -43,6 +43,8 @@ export function useFiles(limit) {
     setFiles(shown.current.filter((other) => other !== one));
     setProblem("");
   };
+  /** @param {ChosenFile} one @param {string} alt */
+  const describe = (one, alt) => setFiles(shown.current.map((other) => (other.file === one.file ? { ...other, alt } : other)));
   const clear = () => {
     shown.current.forEach(release);
     setFiles([]);
@@ -65,7 +67,7 @@ export function useFiles(limit) {
       add(event.clipboardData.files);
     },
   };
-  return { files, problem, over, add, remove, clear, events };
+  return { files, problem, over, add, remove, describe, clear, events };
 }
 
 /** @param {ChosenFile} one */
@@ -86,22 +88,24 @@ function foldersOf(data) {
 
 /** @param {ChosenFile[]} files  As a dry run takes them, before they are uploaded. */
 export function described(files) {
-  return files.map(({ file }) => ({ name: file.name, type: file.type.split(";")[0], size: file.size }));
+  return files.map(({ file, alt }) => ({ name: file.name, type: file.type.split(";")[0], size: file.size, ...(alt && { alt }) }));
 }
 
 /** The body of a request: JSON, or a form with files. @param {Record<string, any>} body @param {ChosenFile[]} files */
 export function bodyWith(body, files) {
   if (!files.length) return body;
   const form = new FormData();
-  form.append("message", new Blob([JSON.stringify(body)], { type: "application/json" }));
-  for (const { file } of files) form.append("file", file, file.name);
+  const attach = files.flatMap(({ alt }, number) => (alt ? [{ part: `file-${number}`, alt }] : []));
+  const message = attach.length ? { ...body, attach: [...(body.attach ?? []), ...attach] } : body;
+  form.append("message", new Blob([JSON.stringify(message)], { type: "application/json" }));
+  files.forEach(({ file }, number) => form.append(`file-${number}`, file, file.name));
   return form;
 }
 
 /** @param {{choice: Choice, limit: number, problem?: string, share?: number}} props  `share` is what was uploaded, while it is. */
 export function FilesField({ choice, limit, problem, share }) {
   const picker = useRef(/** @type {HTMLInputElement | null} */ (null));
-  const { files, add, remove } = choice;
+  const { files, add, remove, describe } = choice;
   const total = files.reduce((sum, { file }) => sum + file.size, 0);
   const wrong = choice.problem || problem;
   /** @param {any} event */
@@ -114,6 +118,7 @@ export function FilesField({ choice, limit, problem, share }) {
     ${files.length > 0 && html`<ul class="files">${files.map((one) => html`<li class="files__one">
       ${one.picture ? html`<img class="files__picture" src=${one.picture} alt="" />` : html`<${Icon} name="file" size=${20} />`}
       <span class="files__name"><bdi>${visibleName(one.file.name)}</bdi> <span class="muted">${bytes(one.file.size)}</span></span>
+      ${one.picture && html`<input class="input files__alt" maxlength="1000" aria-label=${MSG.alt} placeholder=${MSG.alt} value=${one.alt} onInput=${(/** @type {any} */ event) => describe(one, event.currentTarget.value)} />`}
       <button type="button" class="icon-button" aria-label=${MSG.removeFile(visibleName(one.file.name))} onClick=${() => remove(one)}><${Icon} name="close" size=${15} /></button></li>`)}</ul>`}
     <div class="row"><input type="file" multiple hidden ref=${picker} onChange=${take} />
       <button type="button" class="button button--small" aria-describedby="files-hint" onClick=${() => picker.current?.click()}><${Icon} name="upload" size=${14} />${MSG.chooseFiles}</button>

@@ -20,8 +20,8 @@ export const MSG = {
   receives: "Receives",
   inbound: /** @type {Record<string, string>} */ ({ none: "no", polling: "by polling", webhook: "by webhook" }),
   limit: "Limit",
-  /** @param {number} chars */
-  chars: (chars) => `${chars.toLocaleString("en")} chars`,
+  /** @param {number} length @param {string} unit */
+  length: (length, unit) => `${length.toLocaleString("en")} ${unit}`,
   noLimit: "none",
   states: /** @type {Record<string, [state: string, word: string]>} */ ({
     ok: ["ok", "Works"], configured: ["info", "Configured"], failing: ["failing", "Failing"], unconfigured: ["unconfigured", "Not set up"],
@@ -77,6 +77,7 @@ export const MSG = {
   tooLarge: (name, limit) => `${name} is too large: the files of a message have at most ${limit} together.`,
   /** @param {string} name */
   removeFile: (name) => `Remove the file ${name}`,
+  alt: "What it shows, for people who do not see it",
   removeFiles: "Remove the files of the message",
   uploading: "Upload",
   /** @param {number} share */

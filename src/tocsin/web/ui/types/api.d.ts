@@ -150,6 +150,7 @@ export interface CancelRun {
 export interface CapabilitiesRecord {
   inbound: "none" | "polling" | "webhook";
   max_length: number | null;
+  unit: "characters" | "UTF-16 units" | "bytes";
   chunk_at: number | null;
   parse_modes: string[];
   markdown: boolean;
