@@ -167,7 +167,7 @@ def test_an_answer_goes_on_where_it_was_after_the_line_was_cut(visit: Visit, das
     visitor.expected += ("ERR_",)
     page = visitor.page
     following(page, f"{dashboard.address}#/chat/{begun.question.conversation_id}")
-    answer = page.locator(".message--assistant .markdown")
+    answer = page.locator(".turn--assistant .markdown")
     dashboard.do(partial(say, "one ", begun))
     expect(answer).to_have_text("one")
 
@@ -186,7 +186,7 @@ def test_a_tab_that_is_not_seen_gives_its_connection_back_and_misses_nothing(vis
     page = visitor.page
     page.clock.install()
     following(page, f"{dashboard.address}#/chat/{begun.question.conversation_id}")
-    answer = page.locator(".message--assistant .markdown")
+    answer = page.locator(".turn--assistant .markdown")
     dashboard.do(partial(say, "one ", begun))
     expect(answer).to_have_text("one")
 

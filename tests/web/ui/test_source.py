@@ -99,6 +99,15 @@ def test_colours_stand_in_the_tokens_alone():
     assert [name for name, text in files.items() if name.endswith(".css") and NAMED_COLOUR.search(text)] == []
 
 
+def test_no_class_is_styled_by_two_features_or_by_a_feature_and_the_frame():
+    styled: dict[str, set[str]] = {}
+    for name, text in sources(".css").items():
+        owner = name.rpartition("/")[0]
+        for block in re.findall(r"^\.([\w-]+) \{", text, re.M):
+            styled.setdefault(block, set()).add(owner)
+    assert {block: owners for block, owners in styled.items() if len(owners) > 1} == {}
+
+
 def test_every_token_that_is_used_exists_and_every_one_that_exists_is_used():
     files = {**sources(".css"), **sources(".js")}
     defined = set(re.findall(r"^\s*(--[\w-]+):", files["style/tokens.css"], re.M))

@@ -23,7 +23,7 @@ PAGE = PageSpec(
     often=True,
     shortcuts=(Shortcut(label="New conversation", icon="chat", address="#/chat"),),
     tour=Tour(
-        stops=(TourStop(name="chat", address="chat/{chat}", wait_for=".message--assistant", theme="dark"),),
+        stops=(TourStop(name="chat", address="chat/{chat}", wait_for=".turn--assistant", theme="dark"),),
         prepare=_ask,
     ),
 )

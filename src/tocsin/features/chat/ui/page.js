@@ -7,6 +7,7 @@ import { definePage } from "tocsin/lib/page.js";
 import { go, link } from "tocsin/lib/router.js";
 import { ActionButton } from "tocsin/parts/action.js";
 import { confirm } from "tocsin/parts/dialog.js";
+import { Icon } from "tocsin/parts/icon.js";
 import { PageHead } from "tocsin/parts/page_head.js";
 import { Empty } from "tocsin/parts/states.js";
 import { Shape } from "tocsin/parts/status.js";
@@ -58,7 +59,7 @@ function ChatPage({ data, reload }) {
   };
   const ours = !chosen || chosen.source === "dashboard";
   const actions = html`${chosen && ours && html`<${ActionButton} icon="trash" run=${remove}>${CHAT.remove}<//>`}
-    ${chosen && html`<a class="button button--primary" href="#/chat">${CHAT.new}</a>`}`;
+    ${chosen && html`<a class="button button--primary" href="#/chat"><${Icon} name="plus" />${CHAT.new}</a>`}`;
   const back = chosen ? { href: "#/chat", label: CHAT.conversations } : undefined; // on small screens, which show the list on its own
   return html`<${PageHead} title=${chosen?.title || CHAT.title} back=${back} actions=${actions} />
     <div class=${`chat${chosen ? " chat--chosen" : ""}`}>

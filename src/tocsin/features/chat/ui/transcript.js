@@ -151,14 +151,14 @@ function useScrolled(shown) {
 function Bubble({ message, edit }) {
   const who = message.role === "user" ? CHAT.you : CHAT.assistant;
   const writing = message.status === "pending" || message.status === "streaming";
-  return html`<article class=${`message message--${message.role}`} aria-label=${who}>
-    <header class="message__head"><strong>${who}</strong><span class="muted"><${Time} at=${message.created_at} none="" /></span>
+  return html`<article class=${`turn turn--${message.role}`} aria-label=${who}>
+    <header class="turn__head"><strong>${who}</strong><span class="muted"><${Time} at=${message.created_at} none="" /></span>
       ${writing && html`<${Status} state="generating" label=${CHAT.thinking} quiet />`}
       ${message.status === "stopped" && html`<${Status} state="stopped" label=${CHAT.stopped} quiet />`}
-      <span class="message__tools">${message.content && html`<${CopyButton} text=${message.content} />`}
+      <span class="turn__tools">${message.content && html`<${CopyButton} text=${message.content} />`}
         ${edit && html`<button type="button" class="link-button" onClick=${edit}>${CHAT.edit}</button>`}</span></header>
     ${message.attachments?.length ? html`<ul class="chat__files">${message.attachments.map((file) => html`<li class="badge" dir="auto">${file.name}</li>`)}</ul>` : null}
-    ${message.role === "user" ? html`<p class="message__text" dir="auto">${message.content}</p>` : html`<${Markdown} text=${message.content} />`}
+    ${message.role === "user" ? html`<p class="turn__text" dir="auto">${message.content}</p>` : html`<${Markdown} text=${message.content} />`}
     ${message.error && html`<p class="delivery__error" dir="auto">${message.error.message}</p>`}
   </article>`;
 }
