@@ -41,6 +41,17 @@ def test_a_deep_link_survives_the_login(visit: Visit):
     assert page.url.endswith("#/home?from=mail")
 
 
+def test_the_login_leads_on_a_person_who_is_signed_in(visit: Visit):
+    visitor = visit()
+    page = visitor.page
+    page.goto(f"{visitor.address}#/login?next=%23/runs")
+    expect(page.get_by_role("heading", name="Runs", level=1)).to_be_visible()
+
+    page.goto(f"{visitor.address}#/login")
+    expect(page.get_by_role("heading", name="Home", level=1)).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 def test_when_a_session_ends_the_login_lies_over_the_page_and_the_request_is_repeated(visit: Visit):
     visitor = visit()
     visitor.expected += REFUSED

@@ -35,8 +35,9 @@ function App() {
   const asked = path === "/login";
   const behind = state === "in" || known !== null;
   useEffect(() => {
-    if (asked) overlay.set("login");
-  }, [asked]);
+    if (asked && state === "needed") overlay.set("login");
+    else if (asked && state === "in") go(place.get().query.next || "#/home");
+  }, [asked, state]);
   if (asked || !behind) return html`<main class="entrance" id="content"><${StartFailure} /><${Overlays} page=${false} /></main><${Toasts} />`;
   return html`<div class=${`frame${small ? " frame--small" : ""}`}>
     <a class="skip" href="#content" onClick=${skip}>${SHELL.skip}</a>
