@@ -37,15 +37,17 @@ def call(page: Page) -> Iterator[Call]:
 
 
 def test_amounts_are_written_for_people(call: Call):
-    durations = [0, 41, 1234, 59_000, 185_000, 7_800_000, 90_000_000]
+    durations = [0, 41, 1234, 59_000, 185_000, 300_000, 7_800_000, 90_000_000, 86_400_000]
     assert call(f"{durations}.map(lib.duration)") == [
         "0 ms",
         "41 ms",
         "1.2 s",
         "59 s",
         "3 m 05 s",
+        "5 m",
         "2 h 10 m",
         "1 d 01 h",
+        "1 d",
     ]
     assert call("[0, 512, 1434, 1048576, null].map(lib.bytes)") == ["0 B", "512 B", "1.4 KiB", "1.0 MiB", "–"]
     assert call("[lib.counted(1, 'job'), lib.counted(1200, 'job')]") == ["1 job", "1,200 jobs"]

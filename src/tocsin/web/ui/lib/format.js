@@ -99,16 +99,16 @@ export function relative(time, from = now()) {
 
 /**
  * @param {number | null | undefined} ms
- * @returns {string}  Such as `41 ms`, `1.2 s`, `3 m 05 s`, `2 h 10 m`; a dash where there is none.
+ * @returns {string}  Such as `41 ms`, `1.2 s`, `3 m 05 s`, `2 h 10 m`, and `5 m` for whole minutes; a dash where there is none.
  */
 export function duration(ms) {
   if (ms == null || !Number.isFinite(ms)) return "–";
   if (ms < SECOND) return `${Math.round(ms)} ms`;
   if (ms < 10 * SECOND) return `${(ms / SECOND).toFixed(1)} s`;
   if (ms < MINUTE) return `${Math.round(ms / SECOND)} s`;
-  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} m ${pad((ms % MINUTE) / SECOND)} s`;
-  if (ms < DAY) return `${Math.floor(ms / HOUR)} h ${pad((ms % HOUR) / MINUTE)} m`;
-  return `${Math.floor(ms / DAY)} d ${pad((ms % DAY) / HOUR)} h`;
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} m${rest(ms % MINUTE, SECOND, "s")}`;
+  if (ms < DAY) return `${Math.floor(ms / HOUR)} h${rest(ms % HOUR, MINUTE, "m")}`;
+  return `${Math.floor(ms / DAY)} d${rest(ms % DAY, HOUR, "h")}`;
 }
 
 /**
@@ -141,9 +141,9 @@ export function counted(count, one, many = `${one}s`) {
   return `${number(count)} ${count === 1 ? one : many}`;
 }
 
-/** @param {number} amount */
-function pad(amount) {
-  return String(Math.floor(amount)).padStart(2, "0");
+/** Nothing for a round time, such as a limit that a person set. @param {number} ms @param {number} length @param {string} unit */
+function rest(ms, length, unit) {
+  return ms ? ` ${String(Math.floor(ms / length)).padStart(2, "0")} ${unit}` : "";
 }
 
 /**
