@@ -120,7 +120,8 @@ async def serve(
             group.create_task(_anchor_audit_log(app)),
             group.create_task(receiving.introduce()),
             group.create_task(app.features.start()),
-            group.create_task(app.models().load()),
+            # Where there is no bot, few questions are asked, and the clients take 65 MiB: the first one loads them.
+            *([group.create_task(app.models().load())] if receiving.bot else []),
         ]
         try:
             # At the signal, and not when the last request has ended: all have the same 5 s to finish.
