@@ -68,7 +68,7 @@ def test_an_unknown_choice_is_refused_with_what_there_is(cli: Cli):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ((), "COMMAND"),
+        (("--quiet",), "COMMAND"),
         (("send", "email", "ops@example.org"), "message"),
         (("notify",), "profile, message"),
         (("test",), "channel"),
@@ -86,6 +86,12 @@ def test_wrong_usage_is_exit_code_2_and_names_what_is_wrong(cli: Cli, arguments:
     assert (done.code, done.out) == (2, "")
     assert named in done.err
     assert re.fullmatch(r"tocsin[\w ]*: .+\n  hint: see tocsin[\w ]* --help\S*.*\n", done.err), done.err
+
+
+def test_without_a_word_the_commands_are_listed(cli: Cli):
+    done = cli()
+    assert (done.code, done.out) == (2, "")
+    assert mentions(done.err, "usage: tocsin", "First steps:", "setup")
 
 
 @pytest.mark.parametrize(

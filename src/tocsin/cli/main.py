@@ -54,6 +54,9 @@ def _leave(codes: Sequence[int]) -> None:
 
 def run(argv: Sequence[str]) -> int:
     """Run the command that `argv` names and return its exit code."""
+    if not argv:
+        build_parser(argv).print_help(sys.stderr)
+        return MISUSED
     out = Console(as_json=asks_for_json(argv))  # until the options are parsed
     code = _run(argv, out)
     if code in {FAILED, MISUSED}:
