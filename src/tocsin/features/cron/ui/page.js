@@ -57,12 +57,15 @@ function withRun(data, run) {
 /** @param {import("tocsin/lib/page.js").PageProps<Jobs>} props */
 function Cron(props) {
   useKeys([{ keys: "n", label: CRON.new, run: () => go("#/cron/new") }]);
-  const actions = html`<a class="button button--primary" href="#/cron/new"><${Icon} name="plus" />${CRON.new}</a>`;
-  return html`<${PageHead} title=${CRON.title} actions=${actions} />
+  return html`<${PageHead} title=${CRON.title} actions=${html`<${NewJob} />`} />
     <${Tabs} label=${CRON.title} tabs=${[
       { name: "jobs", label: CRON.jobs, count: props.data.total, view: () => html`<${JobList} ...${props} />` },
       { name: "ahead", label: CRON.ahead, view: () => html`<${Timeline} />` },
     ]} />`;
+}
+
+function NewJob() {
+  return html`<a class="button button--primary" href="#/cron/new"><${Icon} name="plus" />${CRON.new}</a>`;
 }
 
 /** @param {import("tocsin/lib/page.js").PageProps<Jobs>} props */
@@ -73,8 +76,7 @@ function JobList({ data, query, change }) {
   const tags = useMemo(() => [...new Set(data.items.flatMap((job) => job.tags))].sort(), [data.items]);
   const rows = useMemo(() => data.items.filter((job) => (!query.state || standing(job) === query.state) && (!query.tag || job.tags.includes(query.tag))), [data.items, query.state, query.tag]);
   const columns = useMemo(() => columnsOf(take), []);
-  const empty = !data.items.length && html`<${Empty} icon="cron" text=${CRON.none} command=${CRON.noneCommand}
-    action=${html`<a class="button button--primary" href="#/cron/new">${CRON.new}</a>`} />`;
+  const empty = !data.items.length && html`<${Empty} icon="cron" text=${CRON.none} command=${CRON.noneCommand} action=${html`<${NewJob} />`} />`;
   return html`${data.items.length > 0 && html`<${Toolbar}>
       <${FilterBox} value=${query.q} onText=${setFilter} />
       <${Choice} name="state" label=${CRON.stateFilter} value=${query.state} options=${[["", CRON.anyState], ...STATES.map((state) => [state, wordOf(state)])]} />

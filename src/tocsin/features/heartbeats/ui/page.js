@@ -8,6 +8,7 @@ import { definePage } from "tocsin/lib/page.js";
 import { go, link } from "tocsin/lib/router.js";
 import { FileNote } from "tocsin/parts/file_note.js";
 import { HistoryBar } from "tocsin/parts/history_bar.js";
+import { Icon } from "tocsin/parts/icon.js";
 import { PageHead } from "tocsin/parts/page_head.js";
 import { Empty } from "tocsin/parts/states.js";
 import { Status } from "tocsin/parts/status.js";
@@ -43,10 +44,10 @@ function asked(query) {
 /** @param {import("tocsin/lib/page.js").PageProps<Heartbeats>} props */
 function List({ data, query, change }) {
   const isAsked = Boolean(query.q || query.state);
-  const empty = isAsked ? undefined : html`<${Empty} icon="heartbeats" text=${HEARTBEATS.empty} example=${HEARTBEATS.example} command=${HEARTBEATS.command} />`;
+  const add = html`<a class="button button--primary" href="#/heartbeats/new"><${Icon} name="plus" />${HEARTBEATS.add}</a>`;
+  const empty = isAsked ? undefined : html`<${Empty} icon="heartbeats" text=${HEARTBEATS.empty} action=${add} example=${HEARTBEATS.example} command=${HEARTBEATS.command} />`;
   /** @type {(grow: (found: any) => any) => void} */
   const grow = (more) => change((now) => ({ ...more(now), jobs: now.jobs }));
-  const add = html`<a class="button button--primary" href="#/heartbeats/new">${HEARTBEATS.add}</a>`;
   useKeys([{ keys: "n", label: HEARTBEATS.add, run: () => go("#/heartbeats/new") }]);
   return html`<${PageHead} title=${HEARTBEATS.title} note=${HEARTBEATS.note} actions=${add} />
     ${(data.items.length > 0 || isAsked) && html`<${Toolbar}><${FilterBox} value=${query.q} />

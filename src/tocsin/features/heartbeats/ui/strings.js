@@ -11,7 +11,7 @@ sensor: {period: 5m, grace: 2m}`,
   edit: "Edit",
   name: "Name",
   state: "State",
-  anyState: "any",
+  anyState: "All",
   states: /** @type {[string, string][]} */ ([["up", "up"], ["late", "late"], ["down", "down"], ["new", "new"], ["unknown", "unknown"], ["paused", "paused"]]),
   expected: "Expected",
   /** @param {string} period */

@@ -9,6 +9,7 @@ import { go, link } from "tocsin/lib/router.js";
 import { ActionButton } from "tocsin/parts/action.js";
 import { Dialog, confirm } from "tocsin/parts/dialog.js";
 import { Form } from "tocsin/parts/form.js";
+import { Icon } from "tocsin/parts/icon.js";
 import { PageHead } from "tocsin/parts/page_head.js";
 import { Empty } from "tocsin/parts/states.js";
 import { Table } from "tocsin/parts/table.js";
@@ -73,7 +74,7 @@ function Memories({ data, query, change, reload }) {
     await reload();
     return toast.ok(MEMORY.decayed(done.removed));
   };
-  const add = html`<button type="button" class="button button--primary" onClick=${() => setAdding(true)}>${MEMORY.add}</button>`;
+  const add = html`<button type="button" class="button button--primary" onClick=${() => setAdding(true)}><${Icon} name="plus" />${MEMORY.add}</button>`;
   const empty = html`<${Empty} icon="memory" text=${MEMORY.empty} action=${add} command=${MEMORY.command} />`;
   const more = nextPage(entries, (turn) => change((now) => ({ ...now, entries: turn(now.entries) })), PATH, asked(query));
   return html`<${PageHead} title=${MEMORY.title} note=${MEMORY.note} actions=${html`<${ActionButton} run=${decay}>${MEMORY.decay}<//>${add}`} />

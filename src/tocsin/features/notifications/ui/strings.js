@@ -4,7 +4,7 @@ export const NOTICES = {
   empty: "No notifications.",
   command: 'tocsin notifications list',
   /** @param {number} count */
-  unread: (count) => (count ? `${count} unread` : "all read"),
+  unread: (count) => (count ? `${count} unread` : "All read"),
   readAll: "Mark all as read",
   /** @param {number} count */
   readDone: (count) => (count === 1 ? "1 notification was marked as read" : `${count} notifications were marked as read`),

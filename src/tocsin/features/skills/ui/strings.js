@@ -32,7 +32,7 @@ export const SKILL = {
   answer: /** @type {Record<string, [tone: "ok" | "bad" | "off", word: string]>} */ ({ true: ["ok", "Yes"], false: ["bad", "No"], null: ["off", "Unknown"] }),
   noChecks: "Runnable skills are run by name: by people, triggers, cron jobs, workflows and watchers.",
   needs: "Dependencies",
-  needsNone: "None.",
+  needsNone: "none",
   found: "Found",
   lacks: "Not installed",
   problems: "Errors",

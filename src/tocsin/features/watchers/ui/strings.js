@@ -34,5 +34,6 @@ export const WATCHERS = {
   what: "Event",
   file: "File",
   run: "Run",
+  showRun: "Show the run",
   types: /** @type {Record<string, string>} */ ({ created: "created", modified: "changed", deleted: "deleted", moved: "moved" }),
 };

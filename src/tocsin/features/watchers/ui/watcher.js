@@ -50,7 +50,7 @@ const COLUMNS = [
   { name: "when", title: WATCHERS.when, value: (seen) => seen.at, cell: (seen) => html`<${Time} at=${seen.at} />` },
   { name: "what", title: WATCHERS.what, value: (seen) => WATCHERS.types[seen.type] ?? seen.type },
   { name: "file", title: WATCHERS.file, primary: true, value: (seen) => seen.path, cell: (seen) => html`<code class="wraps">${seen.path}</code>` },
-  { name: "run", title: WATCHERS.run, value: (seen) => seen.run_id, cell: (seen) => (seen.run_id ? html`<a href=${link("runs", seen.run_id)}>${WATCHERS.run}</a>` : "–") },
+  { name: "run", title: WATCHERS.run, value: (seen) => seen.run_id, cell: (seen) => (seen.run_id ? html`<a href=${link("runs", seen.run_id)}>${WATCHERS.showRun}</a>` : "–") },
 ];
 
 /** @param {string} name @param {import("tocsin/vendor/preact.js").Child} value */

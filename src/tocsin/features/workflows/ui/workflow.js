@@ -60,9 +60,9 @@ function WorkflowPage({ data, change, reload }) {
   const ask = (/** @type {boolean} */ dry) => void runWorkflow(workflow.name, dry).catch((error) => toast.problem(error));
   const wrong = (workflow.errors ?? []).length;
   const note = html`<span class="row"><${Status} state=${workflow.valid ? "valid" : "invalid"} label=${workflow.valid ? undefined : WORKFLOW.invalid(wrong)} /><span dir="auto">${workflow.description}</span></span>`;
-  const actions = html`<${ActionButton} kind="primary" icon="play" run=${() => runWorkflow(workflow.name, false)} disabled=${!workflow.valid}>${WORKFLOW.run}<//>
+  const actions = html`<${ActionButton} icon="check" run=${() => validate(workflow.name)}>${WORKFLOW.validate}<//>
     <${ActionButton} run=${() => runWorkflow(workflow.name, true)} disabled=${!workflow.valid}>${WORKFLOW.dryRun}<//>
-    <${ActionButton} icon="check" run=${() => validate(workflow.name)}>${WORKFLOW.validate}<//>`;
+    <${ActionButton} kind="primary" icon="play" run=${() => runWorkflow(workflow.name, false)} disabled=${!workflow.valid}>${WORKFLOW.run}<//>`;
   const saved = (/** @type {Workflow} */ next, /** @type {string} */ version) => change((now) => ({ ...now, workflow: next, version }));
   return html`<${PageHead} title=${workflow.name} note=${note} back=${{ href: "#/workflows", label: WORKFLOWS.title }} actions=${actions} />
     <${Tabs} label=${workflow.name} tabs=${[
