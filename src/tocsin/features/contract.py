@@ -109,6 +109,7 @@ class Feature:
     """The description of one feature."""
 
     name: str  # the name of the folder, a Python identifier
+    title: str = ""  # in headings, where the name with a capital letter is not right
     package: str | None = None  # the package of its modules: `__package__` of `feature.py`
     summary: str  # a sentence without a full stop
     page: str = ""  # its page below docs/, or a URL
@@ -132,7 +133,7 @@ class Feature:
     @property
     def label(self) -> str:
         """The name of the feature in headings."""
-        return self.name.replace("_", " ").capitalize()
+        return self.title or self.name.replace("_", " ").capitalize()
 
 
 def run_kinds(features: Iterable[Feature]) -> list[str]:

@@ -35,7 +35,10 @@ def _show(report: StatusReport, out: Console) -> None:
     ]
     out.table(("state", "subsystem", "summary", "last event"), rows)
     out.line("")
-    out.table(("state", "service", "detail"), [(each.status, each.name.replace("_", " "), each.detail) for each in report.services])
+    out.table(
+        ("state", "service", "detail"),
+        [(each.status, each.name.replace("_", " "), each.detail) for each in report.services],
+    )
     out.line("")
     if runs := report.runs:
         out.line(

@@ -51,6 +51,7 @@ MCP_CALL = AuditAction(
 
 FEATURE = Feature(
     name="mcp",
+    title="MCP",
     package=__package__,
     summary="tools for agents over the Model Context Protocol",
     page="mcp.md",

@@ -51,6 +51,7 @@ SSH_KEEP_S = Variable(
 
 FEATURE = Feature(
     name="ssh",
+    title="SSH",
     package=__package__,
     summary="SSH hosts: run commands on many of them, check their health, and manage their host keys",
     page="ssh.md",

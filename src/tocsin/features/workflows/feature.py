@@ -40,7 +40,7 @@ FEATURE = Feature(
     files=(WORKFLOW_FILE,),
     variables=(HTTP_ALLOW_PRIVATE,),
     audit_actions=(WORKFLOW_RUN, WORKFLOW_SAVE),
-    commands=(FeatureCommand("workflows", "list, check, plan and run workflows"),),
+    commands=(FeatureCommand("workflows", "list, validate, plan and run workflows"),),
     subsystems=(Subsystem("workflows", "Workflows", 400, "workflows"),),
     run_kinds=("workflow",),
 )

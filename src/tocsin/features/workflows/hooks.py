@@ -67,7 +67,9 @@ async def check_subsystem(workflows: Workflows) -> SubsystemStatus:
     names = {file.name for file in found}
     failed = [run for run in await workflows.failing() if run.subject_id in names]
     broken = sum(not file.valid for file in found)
-    said = (number_of(len(found), "workflow") if found else "no workflows") + (f", {broken} with errors" if broken else "")
+    said = (number_of(len(found), "workflow") if found else "no workflows") + (
+        f", {broken} with errors" if broken else ""
+    )
     said += f", {len(failed)} failing" if failed else ""
     said += f", {len(waiting)} waiting for approval" if waiting else ""
     told = f"{number_of(broken, 'workflow')} with errors: `tocsin workflows list` shows them"

@@ -105,7 +105,11 @@ class WorkflowFolder:
         """Return one workflow, also one whose file cannot be read: that is its mistake. Raises UnknownWorkflowError."""
         names = self.names()
         if name not in names:
-            hint = f"there are: {', '.join(names)}{suggestion(name, names)}" if names else "create one with `tocsin workflows new NAME`"
+            hint = (
+                f"there are: {', '.join(names)}{suggestion(name, names)}"
+                if names
+                else "create one with `tocsin workflows new NAME`"
+            )
             raise UnknownWorkflowError(f"unknown workflow: {shorten(name)!r}", hint=hint)
         return self._read(name, self._among(names, around))
 

@@ -73,7 +73,7 @@ const COLUMNS = [
     cell: (one) => html`<${Status} state=${one.state} title=${one.reason ?? undefined} />${one.running.length > 0 && html` <${Status} state="running" quiet />`}`,
   },
   { name: "name", title: HEARTBEATS.name, primary: true, value: (one) => one.name },
-  { name: "expected", title: HEARTBEATS.expected, value: expectedOf, hideSmall: true },
+  { name: "expected", title: HEARTBEATS.expected, value: expectedOf },
   { name: "next", title: HEARTBEATS.next, value: (one) => one.next_due_at, cell: (one) => html`<${Time} at=${one.next_due_at} />` },
   { name: "last", title: HEARTBEATS.last, value: (one) => one.last_ping_at, cell: (one) => html`<${Time} at=${one.last_ping_at} />` },
   { name: "strip", title: HEARTBEATS.strip, value: (one) => one.recent.length, cell: (one) => html`<${HistoryBar} runs=${barsOf(one.recent)} label=${one.name} />`, card: "wide" },
