@@ -10,6 +10,7 @@ import pkgutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -358,6 +359,7 @@ def global_options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     return [action for action in actions(parser) if action.option_strings and action.dest != "help"]
 
 
+@cache
 def shared_names() -> set[str]:
     """Return the names of the options that are not a command's own."""
     return {"help", *(action.dest for action in global_options(build_parser([])))}
