@@ -1,9 +1,11 @@
 """A matching message runs its rule's action and is answered with what that says."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.core.process.test_starting import gone
@@ -56,10 +58,20 @@ async def test_a_matching_message_is_answered_with_the_output_as_plain_text(trig
     assert (verdict.ending, verdict.replies) == (HandlingStatus.ANSWERED, (Reply("*hi* _there_", PLAIN),))
 
 
-async def test_both_outputs_are_sent_back_in_the_order_in_which_they_came(triggered: Triggered):
-    # Two pipes have no order between them: the next line waits until this one was taken.
-    command = "for n in 1 2 3; do echo out $n; sleep 0.05; echo err $n >&2; sleep 0.05; done"
-    triggered.write(f"- {{pattern: go, command: '{command}'}}")
+# Two pipes have no order between them: the next line waits until this one was taken.
+TAKEN = """
+import fcntl, os, termios, time
+for number in range(1, 4):
+    for stream, name in ((1, "out"), (2, "err")):
+        os.write(stream, f"{name} {number}\\n".encode())
+        while fcntl.ioctl(stream, termios.FIONREAD, bytes(4)) != bytes(4):
+            time.sleep(0.001)
+"""
+
+
+async def test_both_outputs_are_sent_back_in_the_order_in_which_they_came(triggered: Triggered, tmp_path: Path):
+    (program := tmp_path / "both.py").write_text(TAKEN)
+    triggered.write(f"- {{pattern: go, command: '{sys.executable} {program}'}}")
     assert await triggered.answer("go") == "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3"
 
 
