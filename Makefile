@@ -10,7 +10,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 ifndef TOGETHER
 .NOTPARALLEL:
 endif
-.PHONY: help demo test check format lint types imports timing generated words unit tested coverage compiled bench chaos many-hosts bot-proof message-proof mcp-proof heartbeat-proof doors-proof ops-proof api-proof ui-proof tour versions plugins install-proof house docs site fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports timing generated words unit tested coverage compiled bench chaos many-hosts bot-proof message-proof mcp-proof heartbeat-proof doors-proof ops-proof api-proof ui-proof tour versions plugins install-proof examples-proof house docs site fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -79,6 +79,9 @@ reach-proof: dev-env ## Send to products that fail while workers are killed, at 
 
 install-proof: dev-env ## Install, upgrade and restore the image, a wheel and a checkout in empty Debian roots; prints a table
 	@$(BIN)/python -m tools.install_proof $(ARGS)
+
+examples-proof: dev-env ## Run the tests of properties with 1,000 examples each; `make test` tries 40
+	@$(BIN)/pytest -n 2 -m hypothesis --hypothesis-profile "many examples"
 
 house: dev-env ## Print the figures of the architecture: lines, files, rooms, names, cycles
 	@$(BIN)/python -m tools.house

@@ -27,7 +27,10 @@ INHERITED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 pytest.register_assert_rewrite(*(f"tocsin.testing.{module}" for module in SUITE))
 
 # How long an example takes, or to make one, says something about the machine alone.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True, max_examples=40
+)
+settings.register_profile("many examples", settings.get_profile("any machine"), max_examples=1_000)  # examples-proof
 settings.load_profile("any machine")
 
 

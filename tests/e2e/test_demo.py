@@ -311,15 +311,17 @@ def test_on_the_other_channels_a_person_gets_the_answer_of_a_trigger_too(demo: D
     demo.read_until(rf"^received  {name} +\S+ +'It is always sunny in {text.split()[1]}\.'$")
 
 
-def test_a_demo_prints_short_commands_and_removes_its_data_directory_on_sigterm(
-    tmp_path: Path,
-):
-    path = f"{TOCSIN.parent}{os.pathsep}{os.environ['PATH']}"
-    with running_demo(tmp_path, env={"PATH": path}) as demo:
+def test_without_redis_server_the_bot_answers_and_sigterm_removes_the_data_directory(tmp_path: Path):
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "tocsin").symlink_to(TOCSIN)
+    with running_demo(tmp_path, env={"PATH": str(programs)}) as demo:
+        demo.read_until(r"bus +in this process \(redis-server is not installed\)")
         demo.read_until(READY)
         assert re.search(r"^  tocsin --env-file \S+ channels$", demo.printed, re.MULTILINE)
         (directory,) = tmp_path.glob("tocsin-demo-*")
         assert (directory / ".env").stat().st_mode & 0o777 == 0o600
+        demo.say(ALICE, "Hello")("You said:\n\nHello")
         assert demo.end(signal.SIGTERM) == 0
     assert list(tmp_path.glob("tocsin-*")) == []
 
@@ -340,16 +342,6 @@ def test_as_json_there_is_one_document_with_everything_a_script_needs_and_sighup
         out, _ = demo.child.communicate(timeout=PATIENCE_S)
         assert (demo.child.returncode, out) == (0, b"")
     assert list(tmp_path.glob("tocsin-*")) == []
-
-
-def test_without_redis_server_the_bot_answers_too(tmp_path: Path):
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    with running_demo(tmp_path, env={"PATH": str(programs)}) as demo:
-        demo.read_until(r"bus +in this process \(redis-server is not installed\)")
-        demo.read_until(READY)
-        demo.say(ALICE, "Hello")("You said:\n\nHello")
-        assert demo.end() == 0
 
 
 def test_without_the_chat_packages_the_demo_names_them_and_everything_else_works(tmp_path: Path):

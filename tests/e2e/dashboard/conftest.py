@@ -16,7 +16,7 @@ from tests.waiting import PATIENCE_S
 AXE = Path(__file__).parents[3] / ".cache" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 WIDE, NARROW = (1366, 900), (360, 740)
 # Each theme and each size once; colours do not depend on the size, nor the order of things on the theme.
-LOOKS = [("light", WIDE), ("dark", NARROW)]
+LOOKS: list[tuple[Any, tuple[int, int]]] = [("light", WIDE), ("dark", NARROW)]
 AXE_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 expect.set_options(timeout=PATIENCE_S * 1000)
 
@@ -75,6 +75,17 @@ class Visitor:
             for rule in found["violations"]
             for node in rule["nodes"]
         ]
+
+    def in_every_look(self) -> list[str]:
+        """Return what is wrong in each look of what is shown, the last of which stays."""
+        found: list[str] = []
+        for theme, (width, height) in LOOKS:
+            self.page.emulate_media(color_scheme=theme)
+            self.page.set_viewport_size({"width": width, "height": height})
+            found += (f"{theme}, {width} pixels: {each}" for each in self.violations())
+            if (wider := self.overflow()) > 0:
+                found.append(f"{wider} pixels wider than {width}")
+        return found
 
     def overflow(self) -> int:
         """Return by how many pixels the page is wider than the window."""

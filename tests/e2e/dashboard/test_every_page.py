@@ -94,10 +94,10 @@ def test_every_page_is_for_everybody_and_every_size_and_no_text_becomes_a_part_o
 
 
 @pytest.mark.parametrize("route", ["runs", "deliveries", "triggers", "access"])
-def test_a_list_is_for_everybody_in_every_look(visit: Visit, site: Site, route: str):
+def test_a_list_is_for_everybody_in_either_theme_and_size(visit: Visit, site: Site, route: str):
     visitor = visit(served=site.served)
     found: dict[str, object] = {}
-    for number in range(4):
+    for number in (0, 3):  # each theme and each size once
         look(visitor, number)
         visitor.open(f"#/{route}")
         expect(visitor.page.locator("main tbody tr").first).to_be_visible()
