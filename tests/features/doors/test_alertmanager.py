@@ -100,11 +100,33 @@ async def test_without_a_good_token_nothing_is_taken(front: FrontBench):
     address = await front.add()  # a webhook: its token opens no other protocol
 
     assert (await front.post("/api/v2/alerts", [])).status == 401
-    assert await post(front, "nonsense") == 404
-    assert await post(front, address.token) == 404
+    assert await post(front, "nonsense") == 401
+    assert await post(front, address.token) == 401
 
 
 async def test_over_its_limit_alertmanager_is_asked_to_retry(front: FrontBench):
     address = await front.add(protocol="alertmanager", rate=1)
 
     assert [await post(front, address.token, alert(front)) for _ in range(2)] == [200, 503]
+
+
+async def test_the_valid_part_of_alerts_is_stored_and_the_rest_is_named_with_400(front: FrontBench):
+    address = await front.add(protocol="alertmanager")
+    late = {**alert(front), "startsAt": "2026-01-02T00:00:00Z", "endsAt": "2026-01-01T00:00:00Z"}
+    wrong = [late, {"labels": {"instance": ""}}, {**alert(front), "endsAt": "soon"}]
+    bearer = ("Authorization", f"Bearer {address.token}")
+
+    part = await front.post("/api/v2/alerts", [alert(front), *wrong], bearer)
+    alone = await front.post("/api/v2/alerts", wrong, bearer)
+
+    assert (part.status, alone.status) == (400, 400)
+    assert part.json() == (
+        "3 of 4 alerts are refused: start time must be before end time; at least one label pair required; "
+        "endsAt is not a time of RFC 3339"
+    )
+    assert [each.content["title"] for each in await front.work()] == ["DiskFull: db1"]
+    assert [each.status for each in await front.doors.requests("alerts")] == [400, 400]
+
+
+async def test_probes_of_alertmanager_are_answered_without_a_token(front: FrontBench):
+    assert [(await front.client.get(f"/-/{name}")).status for name in ("healthy", "ready")] == [200, 200]

@@ -150,6 +150,14 @@ async def test_the_server_looks_as_one_whose_configuration_is_locked(front: Fron
         assert (await front.post(f"/{word}/{address.token}", {"urls": "json://x"})).status == 403
 
 
+async def test_paths_may_end_with_a_slash_and_unknown_addresses_are_a_204(front: FrontBench, address: DoorAddress):
+    paths = ("/status/", "/details/", f"/json/urls/{address.token}/", "/json/urls/unknown")
+
+    assert [(await front.client.get(path)).status for path in paths] == [200, 200, 200, 204]
+    status = (await front.client.get("/status", JSON)).json()
+    assert {"max_attachments", "attach_size", "config_lock", "attach_lock", "stateful_enabled"} < status.keys()
+
+
 async def test_the_answer_is_text_for_senders_that_do_not_want_json(front: FrontBench, address: DoorAddress):
     answer = await front.post(f"/notify/{address.token}", b"body=x", FORM)
 

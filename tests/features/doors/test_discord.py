@@ -107,8 +107,9 @@ async def test_suffixes_take_the_bodies_of_other_products(front: FrontBench, add
         (b"{}", 50006),
         (b'{"content": " "}', 50006),
         (b'{"content": "' + b"x" * 2001 + b'"}', 50035),
-        (b"{", 0),
-        (b"[1]", 0),
+        (b"{", 50109),
+        (b"[1]", 50109),
+        (b'{"embeds": [' + b", ".join([b'{"title": "T"}'] * 11) + b"]}", 50035),
     ],
 )
 async def test_what_the_original_refuses_is_a_400(front: FrontBench, address: DoorAddress, body: bytes, code: int):

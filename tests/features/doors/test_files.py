@@ -2,6 +2,8 @@
 
 import base64
 import hashlib
+import hmac
+import json
 import tracemalloc
 from pathlib import Path
 
@@ -82,6 +84,39 @@ async def test_files_of_a_form_are_named_for_rules_and_the_rest_is_the_payload(f
 
     assert (sent.content["title"], names_of(sent)) == ("Scan a.png", ["a.png"])
     assert "empty or too many: empty.txt" in (await front.last()).note
+
+
+async def test_the_request_is_shown_with_the_fields_and_files_of_its_form(front: FrontBench):
+    address = await front.add()
+    body = form(("title", "", b"Scan"), ("thumb", "a.png", PNG))
+    await front.post(f"/in/{address.token}", body, FORM)
+    await front.work()
+
+    files = [{"field": "thumb", "name": "a.png", "size": len(PNG)}]
+    assert json.loads((await front.last()).payload) == {"title": "Scan", "files": files}
+
+
+async def test_a_body_with_null_bytes_is_a_file_whatever_curl_claims(front: FrontBench):
+    address = await front.add()
+    await front.post(f"/in/{address.token}", b"\x00\x01", ("Content-Type", "application/x-www-form-urlencoded"))
+    [sent] = await front.work()
+
+    [file] = sent.content["attach"]
+    assert (sent.message, file["type"]) == ("You received a file: attachment", "application/octet-stream")
+
+
+async def test_a_form_with_files_may_be_signed_over_its_raw_body(front: FrontBench):
+    address = await front.add(secret="s3cret-s3cret")
+    body = form(("title", "", b"Scan"), ("f", "a.png", PNG))
+    good = "sha256=" + hmac.new(b"s3cret-s3cret", body, hashlib.sha256).hexdigest()
+
+    forged = await front.post(f"/in/{address.token}", body + b" ", FORM, ("X-Hub-Signature-256", good))
+    before = await stored(front)
+    signed = await front.post(f"/in/{address.token}", body, FORM, ("X-Hub-Signature-256", good))
+    large = await front.post(f"/in/{address.token}", bytes(9 * MIB), FORM, ("X-Hub-Signature-256", good))
+
+    assert (forged.status, before, signed.status, large.status) == (401, frozenset(), 200, 413)
+    assert [names_of(each) for each in await front.work()] == [["a.png"]]
 
 
 async def test_at_most_ten_files_are_sent(front: FrontBench):

@@ -98,3 +98,11 @@ async def test_reading_messages_is_forbidden_and_the_version_is_public(front: Fr
     assert (await front.client.get("/health")).json()["health"] == "green"
     for path in ("/message", "/stream"):
         assert (await front.client.get(path, key(address))).json()["errorCode"] == 403
+
+
+async def test_the_query_completes_a_form_and_never_json(front: FrontBench, address: DoorAddress):
+    form = ("Content-Type", "application/x-www-form-urlencoded")
+    of_form = await front.post(f"/message?token={address.token}&title=T&priority=8", b"message=x", form)
+    of_json = await front.post(f"/message?token={address.token}&title=T", {"message": "x"})
+
+    assert (of_form.json()["title"], of_form.json()["priority"], of_json.json()["title"]) == ("T", 8, "alerts")

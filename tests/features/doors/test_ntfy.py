@@ -65,7 +65,7 @@ async def test_the_topic_of_the_name_needs_the_token(front: FrontBench, address:
         (401, 40101, 401),
         (401, 40101, 401),
         (403, 40301, 403),
-        (401, 40101, 401),
+        (403, 40301, 403),  # no login, but a topic that is unknown
         (400, 40009, 400),
     ]
 
@@ -83,7 +83,7 @@ async def test_json_is_published_to_the_root_and_headers_count_too(front: FrontB
     said = answer.json()
     assert (said["event"], said["topic"], said["message"], said["tags"]) == (
         "message",
-        "alerts",
+        document["topic"],
         "91 %",
         ["warning", "db1"],
     )
@@ -96,6 +96,9 @@ async def test_json_with_the_token_in_a_header(front: FrontBench, address: DoorA
     assert (await front.post("/", {"message": "x"}, bearer(address))).json()["code"] == 40009
     for body in (b"", b"text", b"[1]", b"{", b"[" * 60 + b"]" * 60):
         assert (await front.post("/", body, bearer(address))).json()["code"] == 40017
+        assert (await front.post("/", body)).json()["code"] == 40017
+    assert (await front.post("/", {"topic": "a b"})).json()["code"] == 40009
+    assert (await front.post("/", {"topic": "alerts", "message": "x" * 200_000})).json()["code"] == 41303
 
 
 async def test_headers_may_be_encoded(front: FrontBench, address: DoorAddress):
@@ -344,3 +347,53 @@ async def test_beyond_the_limit_publishers_are_asked_to_retry(front: FrontBench)
     answers = [await front.post(topic_of(address), b"x") for _ in range(2)]
 
     assert (answers[1].status, answers[1].json()["http"], answers[1].header("retry-after")) == (503, 503, "30")
+
+
+async def test_the_answer_has_buttons_files_and_markdown_as_readers_get_them(front: FrontBench, address: DoorAddress):
+    buttons = "view, Open, https://e.org, clear=true; http, Off, https://e.org/off, headers.Authorization=secret"
+    headers = (("Actions", buttons), ("Attach", "https://e.org/f/a.jpg"), ("Markdown", "yes"))
+    said = (await front.post(topic_of(address), b"**x**", *headers)).json()
+    file = (await front.post(topic_of(address), b"\x00\x01", ("Filename", "a.bin"))).json()
+
+    view, http = said["actions"]
+    assert (view["action"], view["label"], view["url"], view["clear"]) == ("view", "Open", "https://e.org", True)
+    assert (http["action"], "secret" in json.dumps(http)) == ("http", False)
+    assert said["attachment"] == {"name": "a.jpg", "url": "https://e.org/f/a.jpg"}
+    assert (said["content_type"], said["topic"]) == ("text/markdown", topic_of(address)[1:])
+    assert (file["attachment"]["name"], file["attachment"]["size"]) == ("a.bin", 2)
+
+
+async def test_a_change_of_a_message_is_answered_with_its_event(front: FrontBench, address: DoorAddress):
+    sequence = f"{topic_of(address)}/backup"
+    answers = [
+        await front.post(f"{sequence}/clear", method="PUT"),
+        await front.post(sequence, method="DELETE"),
+        await front.client.get(f"{sequence}/delete"),
+    ]
+
+    said = [each.json() for each in answers]
+    assert [each["event"] for each in said] == ["message_clear", "message_delete", "message_delete"]
+    assert {each["sequence_id"] for each in said} == {"backup"}
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "code"),
+    [
+        (b"x", ("Attach", "f.jpg"), 40013),
+        (b"x", ("Icon", "f.jpg"), 40021),
+        (b"\xff\x00", ("Attach", "https://e.org/f.jpg"), 40011),
+    ],
+)
+async def test_wrong_addresses_and_charsets_have_their_code(
+    front: FrontBench, address: DoorAddress, body: bytes, header: Header, code: int
+):
+    answer = await front.post(topic_of(address), body, header)
+
+    assert (answer.status, answer.json()["code"]) == (400, code)
+
+
+async def test_browsers_may_publish_from_any_page(front: FrontBench, address: DoorAddress):
+    for path in ("/", topic_of(address)):
+        answer = await front.post(path, method="OPTIONS")
+        assert (answer.status, answer.header("access-control-allow-origin")) == (200, "*")
+        assert answer.header("access-control-allow-headers") == "*"

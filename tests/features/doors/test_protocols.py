@@ -92,7 +92,7 @@ def test_no_document_breaks_a_protocol(protocol: str, route: str):
             continue
         if messages:
             answer = spoken.accepted(StoredReceipt(request, 1, messages, "d"))
-            assert answer.status == spoken.accepted_status(request)
+            assert answer.status == spoken.accepted_status(request, messages)
         for message in messages:
             found = render(door, request, message)
             read += 1

@@ -115,3 +115,20 @@ async def test_without_a_vault_the_sender_is_asked_to_retry(front: FrontBench):
     address = await front.add(secret_name="GITHUB")
 
     assert (await front.post(f"/in/{address.token}", b"x", ("X-Gitlab-Token", "x"))).status == 503
+
+
+@pytest.mark.parametrize(
+    ("headers", "bodies", "count"),
+    [
+        ({"X-Gitlab-Event": "Push Hook", "X-Gitlab-Event-UUID": "u"}, (b"{}", b"{}", b'{"a": 1}'), 2),
+        ({"Sentry-Hook-Resource": "issue", "Request-ID": "r"}, (b"{}", b"{}"), 1),
+        ({"Request-ID": "of a proxy"}, (b"{}", b"{}"), 2),
+        ({"Stripe-Signature": "t=1"}, (b'{"id": "evt_1", "n": 1}', b'{"id": "evt_1", "n": 2}', b'{"id": "evt_2"}'), 2),
+    ],
+)
+async def test_an_event_that_is_repeated_is_one_message(front: FrontBench, headers: dict, bodies: tuple, count: int):
+    address = await front.add()
+    for body in bodies:
+        assert (await front.post(f"/in/{address.token}", body, *headers.items())).status == 200
+
+    assert len(await front.work()) == count

@@ -1,6 +1,7 @@
 """Alertmanager on both of its sides: its webhook, and the API v2 to which Prometheus and others send alerts."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from tocsin.features.doors.protocols.protocol import (
     DoorProtocol,
     ProtocolRoute,
     Refusal,
+    RefusalReason,
     StoredReceipt,
     authorization_token,
     json_response,
@@ -20,7 +22,8 @@ from tocsin.features.doors.receiving.bodies import parse_json
 from tocsin.features.doors.severity import severity_of
 from tocsin.features.front_door import FrontResponse
 
-WEBHOOK, ALERTS = "/in/{token}", "/api/v2/alerts"
+WEBHOOK, ALERTS, STATUS = "/in/{token}", "/api/v2/alerts", "/api/v2/status"
+HEALTH = ("/-/healthy", "/-/ready")
 MAX_ALERTS = 256  # Prometheus sends no more in one request
 RESOLVE_TIMEOUT_S = 300.0  # of an alert without an end, as in Alertmanager
 _LABELS_SHOWN = 20
@@ -34,7 +37,8 @@ class AlertmanagerProtocol(DoorProtocol):
     routes: ClassVar[Sequence[ProtocolRoute]] = (
         ProtocolRoute(WEBHOOK),
         ProtocolRoute(ALERTS),
-        ProtocolRoute("/api/v2/status", ("GET",)),
+        ProtocolRoute(STATUS, ("GET",)),
+        *(ProtocolRoute(path, ("GET",)) for path in HEALTH),
     )
     max_bytes: ClassVar[int] = 8 * MIB
     preset: ClassVar[str] = "alertmanager"
@@ -47,9 +51,13 @@ class AlertmanagerProtocol(DoorProtocol):
         """Return the address of the webhook."""
         return f"{base_url}/in/{token}"
 
+    def aside(self, request: DoorRequest) -> FrontResponse | None:
+        """Answer the probes of the original."""
+        return FrontResponse(200, b"OK") if request.route in HEALTH else None
+
     def greet(self, request: DoorRequest, door: str) -> FrontResponse | None:
         """Answer the status that clients of the API ask for."""
-        if request.route != "/api/v2/status":
+        if request.route != STATUS:
             return None
         return json_response({"cluster": {"status": "disabled"}, "versionInfo": {}, "config": {"original": ""}})
 
@@ -67,15 +75,26 @@ class AlertmanagerProtocol(DoorProtocol):
             raise BadRequestError("the body is not a list of alerts")
         if len(document) > MAX_ALERTS:
             raise BadRequestError(f"more than {MAX_ALERTS} alerts in one request: send several", status=413)
-        return [_message(alert, request.at) for alert in document if _labels(alert)]
+        wrong = [said for alert in document if (said := _error(alert))]
+        note = f"{len(wrong)} of {len(document)} alerts are refused: {'; '.join(list(dict.fromkeys(wrong))[:5])}"
+        found = [_message(alert, request.at) for alert in document if not _error(alert)]
+        if wrong and not found:
+            raise BadRequestError(note)
+        return [replace(found[0], note=note), *found[1:]] if wrong else found
+
+    def accepted_status(self, request: DoorRequest, messages: Sequence[DoorMessage]) -> int:
+        """Return 400 if only a part of the alerts is valid, as the original; that part is stored."""
+        return 400 if messages and messages[0].note else 200
 
     def accepted(self, receipt: StoredReceipt) -> FrontResponse:
-        """Return an empty 200, as the original."""
-        return FrontResponse(200)
+        """Return an empty 200, or why some alerts are refused, as the original."""
+        note = receipt.messages[0].note if receipt.messages else ""
+        return json_response(note, 400) if note else FrontResponse(200)
 
     def refused(self, refusal: Refusal) -> FrontResponse:
-        """Return the reason as a JSON text, as the original."""
-        return json_response(refusal.text, refusal.status, refusal.headers)
+        """Return the reason as a JSON text, as the original; the API asks for a login, where the path has no token."""
+        is_login = refusal.reason is RefusalReason.UNKNOWN_TOKEN and refusal.request.route != WEBHOOK
+        return json_response(refusal.text, 401 if is_login else refusal.status, refusal.headers)
 
     def instructions(self, address: DoorAddress) -> Mapping[str, str]:
         """Return the lines for both configuration files."""
@@ -99,6 +118,17 @@ def _labels(alert: Mapping[str, Any]) -> dict[str, str]:
     labels = alert.get("labels")
     found = labels.items() if isinstance(labels, dict) else ()
     return {str(name): str(value) for name, value in found if value not in (None, "")}
+
+
+def _error(alert: Mapping[str, Any]) -> str:
+    """Return why the original refuses an alert; empty if it does not."""
+    if not _labels(alert):
+        return "at least one label pair required"
+    given = {name: alert.get(name) for name in ("startsAt", "endsAt") if alert.get(name) not in (None, "")}
+    if unread := [name for name, text in given.items() if not _is_time(text)]:
+        return f"{unread[0]} is not a time of RFC 3339"
+    starts_at, ends_at = (_time(given.get(name)) for name in ("startsAt", "endsAt"))
+    return "start time must be before end time" if starts_at and ends_at and starts_at > ends_at else ""
 
 
 def _message(alert: Mapping[str, Any], now: float) -> DoorMessage:
@@ -131,6 +161,10 @@ def _time(text: Any) -> float | None:
         return None
     try:
         found = datetime.fromisoformat(text)
-    except ValueError:
+        return found.timestamp() if found.tzinfo else None
+    except (ValueError, OverflowError):
         return None
-    return found.timestamp() if found.tzinfo else None
+
+
+def _is_time(text: Any) -> bool:
+    return isinstance(text, str) and (text.startswith("0001-") or _time(text) is not None)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from tocsin.channels.attached import MAX_FILES
 from tocsin.channels.model import COMMONMARK, PLAIN
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.doors.model import DoorAddress, DoorFile, DoorMessage, DoorRequest
@@ -33,7 +34,8 @@ MAX_RECURSION = 1  # APPRISE_RECURSION_MAX of the original
 MAX_TAGS = 100
 MAX_STEPS = 5  # of a path that the query maps
 _CONFIGURATION = ("/add/{key:path}", "/del/{key:path}", "/get/{key:path}", "/cfg/{key:path}")
-_URLS = "/json/urls/{token}"
+_STATUS, _DETAILS = ("/status", "/status/"), ("/details", "/details/")
+_URLS = "/json/urls/{token:path}"
 _FILES = ("attach", "attachment", "attachments")
 _TAG = re.compile(r"(?:\d{1,3}:)?([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})(?::\d{1,3})?")
 _MAPPED = re.compile(r"[A-Za-z0-9_-]+(?:\[\d{1,3}\])?(?:\.[A-Za-z0-9_-]+(?:\[\d{1,3}\])?)*")
@@ -48,8 +50,7 @@ class AppriseProtocol(DoorProtocol):
         ProtocolRoute("/notify"),
         ProtocolRoute("/notify/{token:path}"),
         ProtocolRoute(_URLS, ("GET",)),
-        ProtocolRoute("/status", ("GET",)),
-        ProtocolRoute("/details", ("GET",)),
+        *(ProtocolRoute(path, ("GET",)) for path in (*_STATUS, *_DETAILS)),
         *(ProtocolRoute(path, ("GET", "POST")) for path in _CONFIGURATION),
     )
     max_bytes: ClassVar[int] = 16 * MIB  # of JSON, in which files are Base64
@@ -72,19 +73,21 @@ class AppriseProtocol(DoorProtocol):
         wants_json = "application/json" in request.headers.get("accept", "")
         if request.route in _CONFIGURATION:
             return _error(403, "The configuration is locked: doors are added by `tocsin doors add`")
-        if request.route == "/details":
+        if request.route in _DETAILS:
             return json_response({"version": "2.2.0", "schemas": []})
-        if request.route != "/status":
+        if request.route not in _STATUS:
             return None
         status = {"can_write_config": False, "can_write_attach": False, "details": ["OK"]}
-        document = {"config_lock": True, "attach_lock": False, "stateful_enabled": True, "status": status}
-        return json_response(document) if wants_json else FrontResponse(200, b"OK")
+        document = {"config_lock": True, "attach_lock": False, "stateful_enabled": True}
+        limits = {"max_attachments": MAX_FILES, "attach_size": self.max_bytes // MIB}
+        return json_response({**document, **limits, "status": status}) if wants_json else FrontResponse(200, b"OK")
 
     def greet(self, request: DoorRequest, door: str) -> FrontResponse | None:
         """Answer the list of addresses, and refuse a message that comes back from an Apprise server."""
         if request.route == _URLS:
-            own = {"id": door, "service_name": "Tocsin", "enabled": True, "url": f"tocsin://{door}", "tags": []}
-            return json_response({"tags": [], "urls": [own]})
+            own = {"id": door, "service_name": "Tocsin", "enabled": True, "url": f"tocsin://{door}"}
+            more = {"retry": 0, "optional": False, "tags": [], "tag_details": []}
+            return json_response({"tags": [], "urls": [{**own, **more}]})
         count = request.headers.get("x-apprise-recursion-count", "0").strip()
         if count.isdigit() and int(count[:9]) > MAX_RECURSION:
             return _error(406, "The recursion limit has been reached")
@@ -127,6 +130,8 @@ class AppriseProtocol(DoorProtocol):
     def refused(self, refusal: Refusal) -> FrontResponse:
         """Return an error with a body, which senders parse."""
         match refusal.reason:
+            case RefusalReason.UNKNOWN_TOKEN if refusal.request.route == _URLS:
+                return FrontResponse(204)
             case RefusalReason.UNKNOWN_TOKEN:
                 return _error(404, "There was no configuration found")
             case RefusalReason.MISSING_TOKEN:
@@ -195,7 +200,8 @@ def _choice(fields: Mapping[str, Any], request: DoorRequest, name: str, known: S
 
 def _tags(fields: Mapping[str, Any], request: DoorRequest) -> list[frozenset[str]]:
     """Return the tags of targets: those with all tags of any of the sets; raises BadRequestError."""
-    given = fields.get("tag") or request.query.get("tag") or fields.get("tags") or request.query.get("tags") or ""
+    places = ((place, name) for place in (fields, request.query) for name in ("tag", "tags"))
+    given = next(filter(None, (place.get(name) for place, name in places)), "")
     listed = given if isinstance(given, list) else [given]
     texts = [" ".join(map(str, each)) if isinstance(each, list) else str(each) for each in listed]
     words = [re.split(r"[\s+&]+", each) for text in texts for each in re.split(r"[,|]", text)]

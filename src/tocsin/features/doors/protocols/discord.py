@@ -34,7 +34,7 @@ SLACK, GITHUB, SENT = f"{WEBHOOK}/slack", f"{WEBHOOK}/github", f"{WEBHOOK}/messa
 MAX_CONTENT, MAX_EMBEDS = 2_000, 10
 SILENT = 4_096  # a flag
 _UNKNOWN_WEBHOOK, _UNKNOWN_MESSAGE = 10_015, 10_008
-_EMPTY, _INVALID = 50_006, 50_035
+_EMPTY, _INVALID, _NO_JSON = 50_006, 50_035, 50_109
 _LINK_BUTTON = 5
 _MENTION = re.compile(r"<(?:(?P<sign>@[!&]?|#)(?P<id>\d+)|a?(?P<emoji>:\w+:)\d+|t:(?P<time>\d{1,10})(?::\w)?)>")
 
@@ -77,20 +77,22 @@ class DiscordProtocol(DoorProtocol):
             return SlackProtocol().read(request)
         if request.route == GITHUB:
             return [DoorMessage(payload=read_object(request), preset="github")]
-        document = read_object(request)
-        content, embeds = text_in(document, "content"), objects_in(document, "embeds")[:MAX_EMBEDS]
-        if len(content) > MAX_CONTENT:
-            said = f"Must be {MAX_CONTENT} or fewer in length."
-            raise BadRequestError(said, detail=_INVALID)
+        document = read_body(request).payload
+        if not isinstance(document, dict):
+            raise BadRequestError("The request body contains invalid JSON.", detail=_NO_JSON)
+        content, embeds = text_in(document, "content"), objects_in(document, "embeds")
+        for name, found, most in (("content", content, MAX_CONTENT), ("embeds", embeds, MAX_EMBEDS)):
+            if len(found) > most:
+                raise BadRequestError(f"{name}: Must be {most} or fewer in length.", detail=_INVALID)
         if not (content or embeds or request.files):
             raise BadRequestError("Cannot send an empty message", detail=_EMPTY)
-        found = _message(document, content, embeds)
+        message = _message(document, content, embeds)
         if not request.files:
-            return [found]
-        text = found.text if content or embeds else f"You received a file: {names_of_files(request)}"
-        return [replace(found, text=text, note=read_body(request).note)]
+            return [message]
+        text = message.text if content or embeds else f"You received a file: {names_of_files(request)}"
+        return [replace(message, text=text, note=read_body(request).note)]
 
-    def accepted_status(self, request: DoorRequest) -> int:
+    def accepted_status(self, request: DoorRequest, messages: Sequence[DoorMessage]) -> int:
         """Return 204, or 200 for senders that wait for the message."""
         return 200 if request.route == SLACK or _waits(request) else 204
 
@@ -129,7 +131,8 @@ class DiscordProtocol(DoorProtocol):
             return _error(404, "Unknown Webhook", _UNKNOWN_WEBHOOK)
         code = int(refusal.error.detail or 0) if refusal.error else 0
         if code == _INVALID:
-            wrong = {"content": {"_errors": [{"code": "BASE_TYPE_MAX_LENGTH", "message": refusal.text}]}}
+            name, _, said = refusal.text.partition(": ")
+            wrong = {name: {"_errors": [{"code": "BASE_TYPE_MAX_LENGTH", "message": said}]}}
             return json_response({"message": "Invalid Form Body", "code": code, "errors": wrong}, 400)
         return _error(refusal.status, refusal.text, code, refusal.headers)
 

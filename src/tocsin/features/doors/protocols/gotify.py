@@ -21,6 +21,7 @@ from tocsin.features.doors.protocols.protocol import (
     read_object,
     text_in,
 )
+from tocsin.features.doors.receiving.bodies import media_type
 from tocsin.features.doors.rules.generic import is_link
 from tocsin.features.front_door import FrontResponse
 
@@ -63,7 +64,9 @@ class GotifyProtocol(DoorProtocol):
 
     def read(self, request: DoorRequest) -> Sequence[DoorMessage]:
         """Read a body of JSON or of a form, or the query."""
-        document = read_object(request) if request.body.strip() or request.query else {}
+        document = read_object(request) if request.body.strip() else {}
+        if "json" not in media_type(request):  # of a form, the rest may be in the query
+            document = {**{name: value for name, value in request.query.items() if name != "token"}, **document}
         text = text_in(document, "message")
         if not text:
             raise BadRequestError("Field 'message' is required")

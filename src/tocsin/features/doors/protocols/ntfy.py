@@ -8,6 +8,7 @@ import string
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from tocsin.channels.model import COMMONMARK, PLAIN
 from tocsin.core.text.strings import storable
@@ -59,6 +60,7 @@ _REFUSALS = {
     RefusalReason.TOO_LARGE: (413, 41_301, "attachment too large, or bandwidth limit reached"),
 }
 _OPEN = {"Access-Control-Allow-Origin": "*"}
+_PREFLIGHT = {"Access-Control-Allow-Methods": "GET, PUT, POST, PATCH, DELETE", "Access-Control-Allow-Headers": "*"}
 
 
 class NtfyProtocol(DoorProtocol):
@@ -68,8 +70,8 @@ class NtfyProtocol(DoorProtocol):
     label: ClassVar[str] = "ntfy"
     routes: ClassVar[Sequence[ProtocolRoute]] = (
         ProtocolRoute("/v1/health", ("GET",)),
-        ProtocolRoute(ROOT, ("POST", "PUT")),
-        ProtocolRoute(TOPIC, ("GET", "POST", "PUT")),
+        ProtocolRoute(ROOT, ("POST", "PUT", "OPTIONS")),
+        ProtocolRoute(TOPIC, ("GET", "POST", "PUT", "OPTIONS")),
         *(ProtocolRoute(path, ("GET",)) for path in BY_QUERY),
         ProtocolRoute(SEQUENCE, ("GET", "POST", "PUT", "DELETE")),
         *(ProtocolRoute(path, ("GET", "PUT")) for path in AFTERWARDS),
@@ -85,10 +87,9 @@ class NtfyProtocol(DoorProtocol):
 
     def token_of(self, request: DoorRequest) -> str:
         """Return the token of `?auth=` or of Authorization, or the one that the topic stands for."""
-        if request.query.get("auth") or request.headers.get("authorization"):
+        if _logs_in(request):
             return _authorized(request) or "-"
-        topic = request.path.get("topic") or str((_document(request) or {}).get("topic", ""))
-        minted = _MINTED.fullmatch(topic)
+        minted = _MINTED.fullmatch(_topic(request))
         return _whole(minted[1]) if minted else ""
 
     def file_name(self, request: DoorRequest) -> str | None:
@@ -104,7 +105,8 @@ class NtfyProtocol(DoorProtocol):
 
     def is_file(self, request: DoorRequest) -> bool:
         """Whether the body of a message is not text."""
-        return request.route != ROOT and _text(request.body) is None
+        is_text = _text(request.body) is not None
+        return not (is_text or request.route == ROOT or read_fields(request, None).get("attach"))
 
     def secrets_in(self, token: str) -> Sequence[str]:
         """Return the token, and the end of the topic."""
@@ -118,18 +120,19 @@ class NtfyProtocol(DoorProtocol):
         """Answer what needs no token: the state of the server, and the pages and streams that are not there."""
         if request.route == "/v1/health":
             return json_response({"healthy": True}, headers=_OPEN)
+        if request.method == "OPTIONS":
+            return FrontResponse(200, headers={**_OPEN, **_PREFLIGHT})
+        if request.route == ROOT and not _logs_in(request):
+            return _topic_error(request)
         if request.method == "GET" and request.route in {TOPIC, SEQUENCE}:
             return _error(404, 40_401, "page not found")
         return None
 
     def greet(self, request: DoorRequest, door: str) -> FrontResponse | None:
         """Refuse topics that do not belong to the door."""
-        document = _document(request)
-        topic = request.path.get("topic") or str((document or {}).get("topic", ""))
-        if request.route == ROOT and document is None:
-            return _error(400, 40_017, "invalid request: request body must be message JSON")
-        if not _TOPIC.fullmatch(topic):
-            return _error(400, 40_009, "invalid request: topic invalid")
+        if error := _topic_error(request):
+            return error
+        topic = _topic(request)
         minted = _MINTED.fullmatch(topic)
         is_own = topic == door or (minted is not None and topic == f"{door[:_NAME_CHARS]}-{minted[1]}")
         return None if is_own else _error(403, 40_301, "forbidden")
@@ -144,7 +147,10 @@ class NtfyProtocol(DoorProtocol):
         sequence = sequence or str(fields.get("sequence_id", ""))
         if sequence and not _TOPIC.fullmatch(sequence):
             raise BadRequestError("invalid request: sequence ID invalid", detail=40_049)
+        _check_links(fields, request)
         priority, actions = priority_of(fields.get("priority")), actions_of(fields.get("actions"))
+        if actions:
+            fields["actions"] = [each.shown(n) for n, each in enumerate(actions)]
         fields |= {"tags": tags_of(fields.get("tags"))}
         if priority is not None:
             fields["priority"] = priority
@@ -164,23 +170,29 @@ class NtfyProtocol(DoorProtocol):
     def accepted(self, receipt: StoredReceipt) -> FrontResponse:
         """Return the message as readers of the original would get it."""
         [message] = receipt.messages
-        fields: Mapping[str, Any] = {} if message.preset or message.drop else message.payload
-        at = int(receipt.request.at)
-        own = {
-            "id": f"{receipt.id:012d}",
-            "time": int(message.not_before or at),
-            "expires": int(message.not_before or at) + KEPT_S,
-            "event": "message",
-            "topic": receipt.door,
-            "message": fields.get("message") or "triggered",
-        }
-        names = ("sequence_id", "title", "priority", "tags", "click", "icon")
-        return json_response({**own, **{name: fields[name] for name in names if fields.get(name)}}, headers=_OPEN)
+        route, fields = receipt.request.route, {} if message.preset else message.payload
+        at = int(message.not_before or receipt.request.at)
+        own = {"id": f"{receipt.id:012d}", "time": at, "event": "message", "topic": _topic(receipt.request)}
+        if route in AFTERWARDS or receipt.request.method == "DELETE":
+            event = "message_clear" if route in AS_READ else "message_delete"
+            return json_response({**own, "event": event, **message.payload}, headers=_OPEN)
+        own |= {"expires": at + KEPT_S, "message": fields.get("message") or "triggered"}
+        names = ("sequence_id", "title", "priority", "tags", "click", "icon", "actions")
+        own |= {name: fields[name] for name in names if fields.get(name)}
+        if message.parse_mode == COMMONMARK:
+            own["content_type"] = "text/markdown"
+        if file := _attachment(receipt.request, fields, at):
+            own["attachment"] = file
+        return json_response(own, headers=_OPEN)
 
     def refused(self, refusal: Refusal) -> FrontResponse:
         """Return an error with its code."""
         if refusal.error:
             return _error(refusal.status, int(refusal.error.detail or 40_000), str(refusal.error))
+        if refusal.reason is RefusalReason.TOO_LARGE and refusal.request.route == ROOT:
+            return _error(413, 41_303, "JSON body too large")
+        if refusal.reason is RefusalReason.UNKNOWN_TOKEN and not _logs_in(refusal.request):
+            return _error(403, 40_301, "forbidden")
         status, code, text = _REFUSALS.get(
             refusal.reason, (refusal.status, refusal.status * 100 + 1, f"{refusal.text}, try again later")
         )
@@ -216,6 +228,10 @@ def _minted_topic(door: str, token: str) -> str:
     return f"{door[:_NAME_CHARS]}-{_secret_of(token)}"
 
 
+def _logs_in(request: DoorRequest) -> bool:
+    return bool(request.query.get("auth") or request.headers.get("authorization"))
+
+
 def _authorized(request: DoorRequest) -> str:
     """Return the token of Bearer, or the password of Basic; the parameter `auth` has a whole header in base64."""
     given = request.query.get("auth", "")
@@ -226,6 +242,44 @@ def _authorized(request: DoorRequest) -> str:
     except (binascii.Error, ValueError):
         return ""
     return authorization_token(DoorRequest(headers={"authorization": header}))
+
+
+def _topic(request: DoorRequest) -> str:
+    return request.path.get("topic") or str((_document(request) or {}).get("topic", ""))
+
+
+def _topic_error(request: DoorRequest) -> FrontResponse | None:
+    """Return the answer to a request without a valid topic."""
+    if request.route == ROOT and _document(request) is None:
+        return _error(400, 40_017, "invalid request: request body must be message JSON")
+    return None if _TOPIC.fullmatch(_topic(request)) else _error(400, 40_009, "invalid request: topic invalid")
+
+
+def _check_links(fields: Mapping[str, Any], request: DoorRequest) -> None:
+    """Raise BadRequestError for addresses of files or pictures that are none, and for a text that is not UTF-8."""
+    if fields.get("attach") and not is_link(fields["attach"]):
+        raise BadRequestError("invalid request: attachment URL is invalid", detail=40_013)
+    if fields.get("icon") and not is_link(fields["icon"]):
+        raise BadRequestError("invalid request: icon URL is invalid", detail=40_021)
+    if fields.get("attach") and _text(request.body) is None:
+        raise BadRequestError("invalid message: message must be UTF-8 encoded", detail=40_011)
+
+
+def _attachment(request: DoorRequest, fields: Mapping[str, Any], at: int) -> Mapping[str, Any]:
+    """Return the file of a message, which only its targets can read, or the address that the sender names."""
+    if attach := str(fields.get("attach", "")):
+        name = str(fields.get("filename") or urlsplit(attach).path.rpartition("/")[2] or "attachment")
+        return {"name": name, "url": attach}
+    stored = next((each for each in request.files if "hash" in each), None)
+    if stored is None:
+        return {}
+    return {
+        "name": stored["name"],
+        "type": stored.get("type", ""),
+        "size": stored["size"],
+        "expires": at + KEPT_S,
+        "url": "",
+    }
 
 
 def _document(request: DoorRequest) -> Mapping[str, Any] | None:

@@ -45,6 +45,13 @@ class NtfyAction(NamedTuple):
     kind: str
     label: str
     url: str
+    clears: bool = False
+
+    def shown(self, number: int) -> Mapping[str, Any]:
+        """Return it as readers of the original would get it, without what may be secret."""
+        place = "value" if self.kind == "copy" else "url"
+        own = {"id": f"action{number:04d}", "action": self.kind, "label": self.label, "clear": self.clears}
+        return {**own, place: self.url} if self.url else own
 
 
 def read_fields(request: DoorRequest, document: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -128,7 +135,7 @@ def _action(each: Mapping[str, Any]) -> NtfyAction:
         raise _invalid("parameter 'label' is required")
     if kind in {"view", "http"} and not url:
         raise _invalid(f"parameter 'url' is required for action '{kind}'")
-    return NtfyAction(kind, label, url)
+    return NtfyAction(kind, label, url, is_on(each.get("clear")))
 
 
 def _invalid(said: str) -> BadRequestError:

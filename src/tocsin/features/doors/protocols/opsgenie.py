@@ -92,7 +92,7 @@ class OpsgenieProtocol(DoorProtocol):
             )
         ]
 
-    def accepted_status(self, request: DoorRequest) -> int:
+    def accepted_status(self, request: DoorRequest, messages: Sequence[DoorMessage]) -> int:
         """Return 202, as the original."""
         return 202
 

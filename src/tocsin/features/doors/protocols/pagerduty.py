@@ -88,7 +88,7 @@ class PagerDutyProtocol(DoorProtocol):
             )
         ]
 
-    def accepted_status(self, request: DoorRequest) -> int:
+    def accepted_status(self, request: DoorRequest, messages: Sequence[DoorMessage]) -> int:
         """Return 202, which senders wait for."""
         return 202
 

@@ -58,6 +58,7 @@ class Refusal(NamedTuple):
     reason: RefusalReason
     text: str  # one sentence for the person who reads the sender's log
     error: BadRequestError | None = None  # of BAD_REQUEST
+    request: DoorRequest = DoorRequest()
 
     @property
     def status(self) -> int:
@@ -136,8 +137,8 @@ class DoorProtocol(ABC):
     def read(self, request: DoorRequest) -> Sequence[DoorMessage]:
         """Read a request into messages; raises BadRequestError."""
 
-    def accepted_status(self, request: DoorRequest) -> int:
-        """Return the status of the answer to a request that will be stored."""
+    def accepted_status(self, request: DoorRequest, messages: Sequence[DoorMessage]) -> int:
+        """Return the status of the answer to a request that will be stored; `messages` as in StoredReceipt."""
         return 200
 
     def spelled(self, messages: Sequence[DoorMessage]) -> str:

@@ -11,7 +11,7 @@ from tocsin.features.doors.receiving.bodies import media_type, read_body
 from tocsin.features.front_door import ANY_METHOD, FrontResponse
 
 _FILES = ("image/", "audio/", "video/", "font/", "application/pdf", "application/zip", "application/gzip")
-_TEXTS = ("text/", "application/json", "application/xml", "application/x-www-form-urlencoded")
+_TEXTS = ("text/", "application/json", "application/xml")
 
 
 class WebhookProtocol(DoorProtocol):
@@ -44,7 +44,7 @@ class WebhookProtocol(DoorProtocol):
         return f"attachment{guess_extension(kind) or ''}" if kind.startswith(_FILES) else None
 
     def is_file(self, request: DoorRequest) -> bool:
-        """Whether a body that does not claim to be text has a null byte."""
+        """Whether a body that does not claim to be text has a null byte, which a form never has."""
         return b"\x00" in request.body and not media_type(request).startswith(_TEXTS)
 
     def greet(self, request: DoorRequest, door: str) -> FrontResponse | None:

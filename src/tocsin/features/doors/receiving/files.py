@@ -68,7 +68,8 @@ async def take_body(
             if name is None:
                 return await _take_form(request, chunks, files)
             taken = _TakenFiles(files)
-            await taken.add(name, media_type(request), chunks)
+            kind = media_type(request)
+            await taken.add(name, "" if kind == FORM_WITHOUT_FILES else kind, chunks)  # curl claims a form by default
             return replace(request, body=b"", files=taken.items)
         except InvalidFormError as error:
             return await _refused(RefusalReason.BAD_REQUEST, str(error), chunks)

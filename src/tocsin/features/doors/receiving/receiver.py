@@ -19,7 +19,7 @@ from tocsin.features.doors.protocols.protocol import (
 )
 from tocsin.features.doors.receiving.bodies import media_type
 from tocsin.features.doors.receiving.files import FORM, in_blocks, take_body
-from tocsin.features.doors.receiving.signatures import SECRET_NAMES, proves, repeat_key
+from tocsin.features.doors.receiving.signatures import SECRET_NAMES, proves, repeat_key, signs_body
 from tocsin.features.doors.receiving.worker import DoorWorker
 from tocsin.features.doors.rows import RequestOutcome
 from tocsin.features.doors.service import Doors
@@ -51,23 +51,24 @@ class DoorReceiver:
             client=front.client,
             at=self._doors.now(),
         )
-        for protocol in protocols:
-            if (found := protocol.aside(request)) is not None:
-                return found
         limit = max(0 if each.token_of(request) else each.bytes_for_token(request) for each in protocols)
         if limit:
             body = await _body(front, limit)
             if isinstance(body, Refusal):
-                return protocols[0].refused(body)
+                return protocols[0].refused(body._replace(request=request))
             request = replace(request, body=body)
+        for protocol in protocols:
+            if (found := protocol.aside(request)) is not None:
+                return found
         door, protocol, token = await self._find(request, protocols)
         if door is None:
             reason = RefusalReason.UNKNOWN_TOKEN if token else RefusalReason.MISSING_TOKEN
-            return protocol.refused(Refusal(reason, "no door has this token" if token else "the token is missing"))
+            said = "no door has this token" if token else "the token is missing"
+            return protocol.refused(Refusal(reason, said, request=request))
         answer = await self._take(front, door, protocol, token, request)
         if isinstance(answer, Refusal):
             await self.note(door, request.client, answer)
-            return protocol.refused(answer)
+            return protocol.refused(answer._replace(request=request))
         return answer
 
     async def _take(
@@ -77,6 +78,7 @@ class DoorReceiver:
         if refusal := self.refusal(door, request.client):
             return refusal
         streams = _has_files(protocol, request) and front.headers.get("content-encoding", "") in {"", "identity"}
+        streams = streams and not (door.has_secret and signs_body(request))
         if not (request.body or streams):
             body = await _body(front, protocol.max_bytes)
             if isinstance(body, Refusal):
@@ -84,7 +86,7 @@ class DoorReceiver:
             request = replace(request, body=body)
         if (greeting := protocol.greet(request, door.name)) is not None:
             return greeting
-        if door.has_secret and (refusal := await self._proof(door, _as_proof(request) if streams else request)):
+        if door.has_secret and (refusal := await self._proof(door, request)):
             return refusal
         taken = await self._without_files(front, protocol, request)
         return taken if isinstance(taken, Refusal) else await self._store(door, protocol, token, taken)
@@ -112,12 +114,12 @@ class DoorReceiver:
             except BadRequestError as error:
                 return Refusal(RefusalReason.BAD_REQUEST, str(error), error)
         kept = without_secrets(request, protocol.secrets_in(token))
-        status = protocol.accepted_status(kept)
-        number = await self._doors.store.take(door, kept, repeat_key(request.headers), status)
+        status = protocol.accepted_status(kept, messages)
+        number = await self._doors.store.take(door, kept, repeat_key(request), status)
         if number is None:
             return protocol.refused(Refusal(RefusalReason.UNKNOWN_TOKEN, "no door has this token"))
         self._worker.wake()
-        return protocol.accepted(StoredReceipt(kept, number, messages, door.name))
+        return protocol.accepted(StoredReceipt(request, number, messages, door.name))
 
     async def _find(
         self, request: DoorRequest, protocols: Sequence[DoorProtocol]
@@ -162,12 +164,6 @@ class DoorReceiver:
 def _has_files(protocol: DoorProtocol, request: DoorRequest) -> bool:
     """Whether the body has files, or is one, by its headers."""
     return media_type(request) == FORM or protocol.file_name(request) is not None
-
-
-def _as_proof(request: DoorRequest) -> DoorRequest:
-    """Return a request whose body was not read as far as it proves its sender: signatures are over the body."""
-    own = {name: value for name, value in request.headers.items() if name in {"authorization", "x-gitlab-token"}}
-    return replace(request, headers=own)
 
 
 async def _read(protocol: DoorProtocol, request: DoorRequest) -> Sequence[DoorMessage]:

@@ -4,7 +4,8 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import parse_qs
 
@@ -12,6 +13,7 @@ from tocsin.features.doors.model import DoorRequest
 
 TOLERANCE_S = 300.0  # of Stripe and Standard Webhooks
 REPEAT_HEADERS = ("webhook-id", "x-gitea-delivery", "x-github-delivery", "idempotency-key")
+_STRIPE_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"(evt_\w{1,200})"')
 # Headers and parameters that are never stored with a request: they prove who sends it, or could be replayed.
 SECRET_NAMES = frozenset(
     {
@@ -37,9 +39,23 @@ def proves(request: DoorRequest, secret: str, now: float) -> bool:
     return bool(given) and given[0].holds(request.headers[given[0].header], request, secret, now)
 
 
-def repeat_key(headers: Mapping[str, str]) -> str:
+def signs_body(request: DoorRequest) -> bool:
+    """Whether the proof of a request is over its body, which must then be read first."""
+    given = (proof for proof in _PROOFS if request.headers.get(proof.header))
+    return next((proof.holds not in {_plain, _authorization} for proof in given), False)
+
+
+def repeat_key(request: DoorRequest) -> str:
     """Return what repetitions of one event have in common; empty if the sender names nothing."""
-    return next((f"{name}:{headers[name]}" for name in REPEAT_HEADERS if headers.get(name)), "")
+    headers, body = request.headers, request.body
+    if name := next((each for each in REPEAT_HEADERS if headers.get(each)), ""):
+        return f"{name}:{headers[name]}"
+    if "sentry-hook-resource" in headers and headers.get("request-id"):
+        return f"request-id:{headers['request-id']}"
+    if event := headers.get("x-gitlab-event-uuid"):  # shared by hooks of which one causes the other
+        return f"x-gitlab-event-uuid:{event}:{hashlib.sha256(body).hexdigest()}"
+    stripe = _STRIPE_ID.match(body) if "stripe-signature" in headers else None
+    return f"stripe:{stripe[1].decode()}" if stripe else ""
 
 
 def _hex(secret: str, signed: bytes) -> str:

@@ -14,6 +14,7 @@ from tocsin.core.text.redaction import MASK
 from tocsin.core.text.strings import number_of, truncate
 from tocsin.features.doors.model import DoorRequest, DoorSeverity, RequestState
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
+from tocsin.features.doors.receiving.bodies import read_body
 from tocsin.features.doors.receiving.files import attachable, store_files
 from tocsin.features.doors.receiving.queueing import message_key, queue_message, queue_withdrawal
 from tocsin.features.doors.rows import RequestOutcome, StoredRequest, facts_of
@@ -246,8 +247,9 @@ def _of_problem(sending: _Sending, before: DoorProblem) -> tuple[DoorProblem, _S
 
 
 def _spelled(request: DoorRequest) -> str:
-    """Return the payload as people see it: the body as text, else the query and the names of files."""
+    """Return the payload as people see it: the body as text, else the query; beside files, as rules see it."""
+    if request.files:
+        return json.dumps(read_body(request).payload, ensure_ascii=False)
     if request.body:
         return request.body[: 4 * MAX_SHOWN].decode("utf-8", "replace")
-    files = {"files": [{"name": each["name"]} for each in request.files]} if request.files else {}
-    return json.dumps({**request.query, **files}, ensure_ascii=False) if request.query or files else ""
+    return json.dumps(request.query, ensure_ascii=False) if request.query else ""
