@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from tocsin.channels.inbound import InboundAdapter
-    from tocsin.channels.targets import NamedTargets
+    from tocsin.channels.targets import ChannelTargets, NamedTargets
     from tocsin.core.reading.fields import RecordType
 
 ENTRY_POINTS = "tocsin.channels"
@@ -107,6 +107,12 @@ class Registry:
         # Importing it takes as long as sending, and most channels need no such file.
         targets: NamedTargets = load_class(_TARGETS)(self._settings, [each.spec for each in self._classes.values()])
         return targets
+
+    @property
+    def services(self) -> "ChannelTargets | None":
+        """The targets of the channel that reaches services by their addresses, if there is one."""
+        kinds = (kind for kind, each in self._classes.items() if each.services and each.spec.targets)
+        return next((self.targets.of(kind) for kind in kinds), None)
 
     def with_settings(self, settings: Settings) -> "Registry":
         """Return a registry of the same channels with other settings, such as to test them."""

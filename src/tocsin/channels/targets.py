@@ -8,6 +8,7 @@ stored with a message. Secrets are filled in when a message is sent.
 """
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,8 +23,8 @@ from tocsin.core.plugins import load_class
 from tocsin.core.reading.fields import Field, MappingType, RecordType, RecordValues, TextType
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.reading.yaml_file import parse_yaml
-from tocsin.core.reading.yaml_node import Node
-from tocsin.core.storage.files import WatchedFile
+from tocsin.core.reading.yaml_node import Node, YamlError
+from tocsin.core.storage.files import WatchedFile, write_atomically
 
 _ENV = re.compile(r"env\.([A-Za-z_][A-Za-z0-9_]*)")
 
@@ -193,11 +194,48 @@ class ChannelTargets:
             f"{shorten(name)!r} is not a target of {self.spec.label}", hint=names + suggestion(name, known)
         )
 
+    def check_entry(self, text: str) -> str:
+        """Return the kind if a text can be an entry; raise ChannelError, without the text, otherwise."""
+        try:
+            self.file.parse(_with_entry("", self.spec.kind, "entry", text).encode())
+        except YamlError as error:
+            raise ChannelError(error.problems[0].detail) from None
+        return self.spec.kind
+
+    def add(self, name: str, text: str) -> None:
+        """Add a target whose entry is a text; the rest of the file is kept, also a target with this name.
+
+        Raises ConfigError or WriteError; then nothing has changed.
+        """
+        path, kind = self.file.path, self.spec.kind
+        before = path.read_text("utf-8") if path.exists() else ""
+        if name in self.file.parse(before.encode()).get(kind, {}):
+            return
+        after = _with_entry(before, kind, name, text)
+        try:
+            is_added = name in self.file.parse(after.encode()).get(kind, {})
+        except ConfigError:  # the text has another form than the one that is edited here
+            is_added = False
+        if not is_added:
+            hint = f"add {name}: {json.dumps(text)} below {kind} in an editor"
+            raise ConfigError(f"cannot add a target to {path}", hint=hint)
+        write_atomically(path, after)
+
     async def read(self, name: str) -> Mapping[str, Any]:
         """Return the fields of a target, with their secrets; raise ChannelError."""
         fields = self.file.entries(self.spec.kind)[0][self.check(name)]
         filled: Mapping[str, Any] = await asyncio.to_thread(self.file.fill, fields)  # a vault is decrypted
         return filled
+
+
+def _with_entry(text: str, kind: str, name: str, entry: str) -> str:
+    """Return the text of the file with one more entry: the first one of its channel."""
+    head = re.search(rf"^{re.escape(kind)}:[ \t]*(?:#.*)?\n(?:[ \t]*(?:#.*)?\n)*(?=([ \t]+)\S)", text, re.MULTILINE)
+    line = f"{name}: {json.dumps(entry)}\n"
+    if head:
+        return f"{text[: head.end()]}{head[1]}{line}{text[head.end() :]}"
+    start = f"{text.rstrip()}\n\n" if text.strip() else ""
+    return f"{start}{kind}:\n  {line}"
 
 
 def _fields(read: RecordValues[Node] | None) -> Mapping[str, Any]:

@@ -154,6 +154,10 @@ class Secrets(Protocol):
     async def reveal_several(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
         """Return values by name, with one audit entry: those of `names`, or all. Empty if there is no vault."""
 
+    async def store(self, name: str, value: str, /, *, source: str) -> None:
+        """Store a value, encrypted; raises AbilityMissingError if no feature has a vault, and VaultError."""
+        ...
+
     async def names(self) -> Sequence[str] | None:
         """Return the names of all secrets; `None` if no feature has a vault or the vault cannot be read."""
 

@@ -68,6 +68,10 @@ class NoSecrets:
             await self.reveal(name, reader=reader)
         return {}
 
+    async def store(self, name: str, value: str, /, *, source: str) -> NoReturn:
+        """Raise AbilityMissingError."""
+        raise AbilityMissingError(f"{source} cannot store the secret {name}: this installation has no vault")
+
     async def names(self) -> Sequence[str] | None:
         return None
 

@@ -22,6 +22,8 @@ APPRISE = """\
 night=tgram://987654321:AA-a-secret-token/-100200300
 mailto://user:a-secret-pass@example.org?to=ops@example.org
 hue://192.0.2.1/a-secret-key
+apprise://192.0.2.1/a-secret-key
+syslog://a-secret
 family = night
 """
 APPRISE_YAML = """\
@@ -68,15 +70,20 @@ def targets(document: dict) -> dict[str, list[str]]:
     return {name: [each["target"] for each in entries] for name, entries in document["profiles"].items()}
 
 
+def services(document: dict) -> list[str]:
+    return [each["name"].partition("-")[0] for each in document["targets"]]
+
+
 def left_out(document: dict) -> list[str]:
     return [each["what"] for each in document["left_out"]]
 
 
 def test_targets_of_apprise_become_profiles_by_tag(cli: Cli):
     found, said = run(cli, "apprise", APPRISE)
-    assert targets(found) == {"oncall": ["-100200300", "ops@example.org"], "night": ["-100200300"]}
-    assert left_out(found)[:2] == ["line 5", "line 4, hue://…"]
-    assert "hue" in said
+    [hue] = found["targets"]
+    assert targets(found) == {"oncall": ["-100200300", "ops@example.org", hue["name"]], "night": ["-100200300"]}
+    assert left_out(found) == ["line 7", "line 5, apprise://…", "line 6, syslog://…"]
+    assert "an address of this machine" in said
     assert targets(run(cli, "apprise", APPRISE_YAML)[0]) == {
         "oncall": ["#ops", "1001"],
         "ops": ["#ops"],
@@ -99,6 +106,31 @@ def test_receivers_of_alertmanager_become_doors_with_their_profiles(cli: Cli):
     assert (again["doors"], left_out(again)[-1]) == ([], "on-call")
     [profile] = cli("profiles", "--json", env=CHANNELS).json()
     assert len(profile["entries"]) == 3
+
+
+def test_addresses_without_a_channel_of_their_own_go_to_the_vault(cli: Cli):
+    first, said = run(cli, "apprise", APPRISE, "--write")
+    assert ("vault init" in said, first["targets"]) == (True, [])
+    assert targets(first) == {"oncall": ["-100200300", "ops@example.org"], "night": ["-100200300"]}
+
+    assert cli("vault", "init").code == 0
+    (cli.data_dir / "targets.yaml").write_text('apprise:\n  # mine\n  phone: "pover://a@b"\n')
+    [hue] = run(cli, "apprise", APPRISE, "--write")[0]["targets"]
+    assert run(cli, "apprise", APPRISE, "--write")[0]["targets"] == [hue]
+
+    written = (cli.data_dir / "targets.yaml").read_text()
+    assert written == f'apprise:\n  # mine\n  {hue["name"]}: "{hue["entry"]}"\n  phone: "pover://a@b"\n'
+    name = hue["entry"].removeprefix("${vault:").removesuffix("}")
+    assert cli("vault", "get", name).out.strip() == "hue://192.0.2.1/a-secret-key"
+    kinds = [each["channel"] for each in cli("profiles", "--json", env=CHANNELS).json()[0]["entries"]]
+    assert "apprise" in kinds
+
+
+def test_receivers_of_alertmanager_with_an_address_of_apprise_are_targets(cli: Cli):
+    receiver = "pushover_configs: [{user_key: u, token: a-secret}], opsgenie_configs: [{api_key_file: /etc/key}]"
+    found, _ = run(cli, "alertmanager", f"receivers: [{{name: phones, {receiver}}}]")
+    assert (services(found), left_out(found)) == (["pover"], ["phones: opsgenie_configs 1"])
+    assert found["doors"] == [{"name": "phones", "protocol": "alertmanager", "profile": "phones"}]
 
 
 def test_nothing_is_stored_without_write(cli: Cli):

@@ -54,6 +54,12 @@ class OpenVault(NamedTuple):
                 raise
             return {}
 
+    async def store(self, name: str, value: str, /, *, source: str) -> None:
+        """Store a value."""
+        import asyncio
+
+        await asyncio.to_thread(self.vault.set, name, value, source=source)
+
     async def names(self) -> Sequence[str] | None:
         """Return the names of the secrets; `None` if the vault cannot be read."""
         import asyncio

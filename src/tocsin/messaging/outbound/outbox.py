@@ -90,9 +90,10 @@ class Outbox:
         """Return the channel kind of a name or alias."""
         return self._registry.kind_of(channel)
 
-    def kind_of_scheme(self, scheme: str) -> str:
-        """Return the kind for a scheme of Apprise, or as `kind_of`."""
-        return self._registry.kind_of_scheme(scheme)
+    @property
+    def channels(self) -> Registry:
+        """The channels."""
+        return self._registry
 
     def count_parts(self, channel: str, target: str, message: str) -> int:
         """Return the number of messages that a text would be split into; raises like `prepare`."""

@@ -20,6 +20,7 @@ from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.messaging.outbound.results import NotifyResult, queued_result
 
 if TYPE_CHECKING:
+    from tocsin.channels.targets import ChannelTargets
     from tocsin.messaging.outbound.profiles import ProfileEntry, Profiles
 
 Prepare = Callable[["ProfileEntry"], Awaitable[NewDelivery | SendResult]]
@@ -70,7 +71,9 @@ class OutputRouter:
 
         `channel` may be a scheme of Apprise. Raises UnknownChannelError, or ChannelError, which repeats no candidate.
         """
-        kind = self._outbox.kind_of_scheme(channel)
+        kind, services = self._outbox.channels.kind_of_scheme(channel), self._outbox.channels.services
+        if services and kind == services.spec.kind:
+            raise UnknownChannelError("its targets are addresses, not parts of one")
         for candidate in [*filter(None, candidates), ""]:
             try:
                 self._outbox.prepare(kind, candidate, "a text", "")
@@ -80,6 +83,19 @@ class OutputRouter:
                 continue
             return kind, candidate
         raise ChannelError("it names no target of this channel", hint="add one to profiles.yaml")
+
+    def check_service(self, address: str) -> str:
+        """Return the kind of the channel that reaches a service by its address; raises TocsinError, without it."""
+        return self._services().check_entry(address)
+
+    def add_service(self, name: str, entry: str) -> None:
+        """Add a target of that channel to `targets.yaml`; raises ConfigError or WriteError."""
+        self._services().add(name, entry)
+
+    def _services(self) -> "ChannelTargets":
+        if (found := self._outbox.channels.services) is None:
+            raise UnknownChannelError("no channel reaches services by their address")
+        return found
 
     async def queue(
         self,

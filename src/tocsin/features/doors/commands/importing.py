@@ -31,7 +31,8 @@ def configure_import(parser: argparse.ArgumentParser) -> None:
     for tool, command in add_subcommands(parser, _FILES).items():
         command.epilog = (
             f"example: tocsin import {tool} {_FILES[tool].split()[0] if '.' in _FILES[tool] else 'FILE'}\n\n"
-            "Channels must be set up first: only their targets are taken over, never credentials.\n"
+            "Channels must be set up first: only their targets are taken over. Addresses of other services of\n"
+            "Apprise go to the vault, which `tocsin vault init` creates.\n"
             "exit code 0: all is taken over, 1: some is not"
         )
         command.add_argument("file", type=Path, help=_FILES[tool])
@@ -53,7 +54,7 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
         fallback = readable(arguments.profile or "")
         if fallback:
             doors.context.messenger.check_profile(fallback)
-        plan = ImportPlan(doors.context.output.find_target, fallback)
+        plan = ImportPlan(doors.context.output, fallback)
         READERS[arguments.tool](text, arguments.file, plan)
         known = {each.name for each in await doors.all()}
         plan.doors = [each for each in plan.doors if _is_possible(each, known, plan)]
@@ -66,11 +67,13 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
         out.error(f"{each.what}: {each.why}")
     document = {
         "profiles": _profiles(plan),
+        "targets": [{"channel": each.channel, "name": each.name, "entry": each.entry} for each in plan.services],
         "doors": [each._asdict() for each in plan.doors],
         "left_out": [each._asdict() for each in plan.left_out],
         "addresses": added,
     }
     lines = [f"profile {each.profile}: {each.channel} {each.target}" for each in plan.targets]
+    lines += [f"targets.yaml, {each.channel}: {each.name}: {each.entry}" for each in plan.services]
     lines += [f"door {each.name}: {each.protocol}, to {each.profile}" for each in plan.doors]
     lines += [f"address of {each.name}: {each.url}" for each in added]
     verb = "imported" if arguments.write else "would import"
@@ -89,7 +92,15 @@ def _is_possible(door: ImportedDoor, known: set[str], plan: ImportPlan) -> bool:
 
 
 async def _write(doors: Doors, plan: ImportPlan) -> list[DoorAddress]:
-    """Add the profiles, then the doors; one that fails is left out."""
+    """Add the targets and profiles, then the doors; one that fails is left out."""
+    for service in list(plan.services):
+        try:
+            await doors.context.abilities.secrets.store(service.secret, service.address, source=CALLER.source)
+            doors.context.output.add_service(service.name, service.entry)
+        except TocsinError as error:
+            plan.services.remove(service)
+            plan.targets = [each for each in plan.targets if each[1:] != service[:2]]
+            plan.left_out.append(LeftOut(service.name, error.sentence()))
     for each in plan.targets:
         doors.context.output.add_to_profile(*each)
     added = []

@@ -4,12 +4,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.features.doors.importing.plan import ImportPlan, name_of, plain
 
 _TARGET_KEYS = ("channel", "chat_id", "to", "topic", "room_id", "room")  # of Alertmanager's receivers
+# Receivers of Alertmanager as addresses of Apprise; what is in files is not read.
+_SERVICES = {
+    "pushover_configs": ("pover://{}@{}", "user_key", "token"),
+    "opsgenie_configs": ("opsgenie://{}", "api_key"),
+    "victorops_configs": ("victorops://{}/{}", "api_key", "routing_key"),
+}
 _ADDRESS = re.compile(r"(?:(?P<tags>[^=:/]+)=)?\s*(?P<address>[a-z0-9]+://\S+)", re.IGNORECASE)
 
 
@@ -59,12 +66,21 @@ def read_alertmanager(text: str, path: Path, plan: ImportPlan) -> None:
         name = str(receiver["name"])
         for key, configs in receiver.items():
             for number, config in enumerate(_list(configs) if key.endswith("_configs") else (), start=1):
+                what = f"{name}: {key} {number}"
+                if address := _service(key, config):
+                    plan.add_service(name_of(name), address, what)
+                    continue
                 given = [config[each] for each in _TARGET_KEYS if isinstance(config, dict) and config.get(each)]
                 targets = [each.strip() for value in given for each in str(value).split(",")]
                 for target in targets or [""]:
-                    what = f"{name}: {key} {number}"
                     plan.add_target(name_of(name), key.removesuffix("_configs"), [target], what)
         plan.add_door(name, "alertmanager")
+
+
+def _service(key: str, config: Any) -> str:
+    form, *names = _SERVICES.get(key, ("", ""))
+    given = [quote(str(config.get(name) or ""), safe="") for name in names] if isinstance(config, dict) else [""]
+    return form.format(*given) if all(given) else ""
 
 
 def read_ntfy(text: str, path: Path, plan: ImportPlan) -> None:

@@ -1,17 +1,27 @@
 """What an import would make, and what it cannot take over."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from hashlib import sha256
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qs, unquote
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import TocsinError, UnknownChannelError
 from tocsin.core.reading.yaml_node import Node
 from tocsin.features.doors.model import is_name
 
-FindTarget = Callable[[str, Sequence[str]], tuple[str, str]]
-"""Return the kind of the channel with a name or scheme, and the first text that is a target of it."""
+
+class FindTargets(Protocol):
+    """What knows the channels."""
+
+    def find_target(self, channel: str, candidates: Sequence[str]) -> tuple[str, str]:
+        """Return the kind of the channel with a name or scheme, and the first text that is a target of it."""
+        ...
+
+    def check_service(self, address: str) -> str:
+        """Return the kind of the channel that reaches a service by its address; raises TocsinError."""
+        ...
 
 
 class ImportedTarget(NamedTuple):
@@ -20,6 +30,24 @@ class ImportedTarget(NamedTuple):
     profile: str
     channel: str
     target: str
+
+
+class ImportedService(NamedTuple):
+    """A target for `targets.yaml`; its address has secrets, and goes to the vault."""
+
+    channel: str
+    name: str
+    address: str
+
+    @property
+    def secret(self) -> str:
+        """The name of the address in the vault."""
+        return re.sub(r"\W", "_", f"{self.name}_URL".upper())
+
+    @property
+    def entry(self) -> str:
+        """The entry in `targets.yaml`."""
+        return f"${{vault:{self.secret}}}"
 
 
 class ImportedDoor(NamedTuple):
@@ -41,22 +69,19 @@ class LeftOut(NamedTuple):
 class ImportPlan:
     """The profiles and doors of a configuration."""
 
-    find_target: FindTarget
+    channels: FindTargets
     fallback: str = ""  # the profile of doors without a target of their own
     targets: list[ImportedTarget] = field(default_factory=list)
+    services: list[ImportedService] = field(default_factory=list)
     doors: list[ImportedDoor] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
 
     def add_target(self, profile: str, channel: str, candidates: Sequence[str], what: str) -> None:
         """Add the first of `candidates` that is a target of a channel to a profile, or say why there is none."""
         try:
-            kind, target = self.find_target(channel, candidates)
+            self._add(ImportedTarget(profile, *self.channels.find_target(channel, candidates)))
         except TocsinError as error:
             self.left_out.append(LeftOut(what, error.sentence()))
-            return
-        found = ImportedTarget(profile, kind, target)
-        if found not in self.targets:
-            self.targets.append(found)
 
     def add_address(self, profile: str, address: str, what: str) -> None:
         """Add the target of an address of Apprise, such as `scheme://token/target`, to a profile."""
@@ -64,7 +89,32 @@ class ImportPlan:
         if not separator:
             self.left_out.append(LeftOut(what, "it is not an address"))
             return
-        self.add_target(profile, scheme.lower(), list(_candidates(rest)), f"{what}, {scheme}://…")
+        what = f"{what}, {scheme}://…"
+        try:
+            self._add(ImportedTarget(profile, *self.channels.find_target(scheme.lower(), list(_candidates(rest)))))
+        except UnknownChannelError:
+            self.add_service(profile, address.strip(), what)
+        except TocsinError as error:
+            self.left_out.append(LeftOut(what, error.sentence()))
+
+    def add_service(self, profile: str, address: str, what: str) -> None:
+        """Add the target of an address for which there is no channel of its own, or say why it is refused.
+
+        Its name is the same for the same address: an import that is repeated adds nothing.
+        """
+        try:
+            kind = self.channels.check_service(address)
+        except TocsinError as error:
+            self.left_out.append(LeftOut(what, str(error)))
+            return
+        name = f"{address.partition('://')[0].lower()}-{sha256(address.encode()).hexdigest()[:6]}"
+        if (service := ImportedService(kind, name, address)) not in self.services:
+            self.services.append(service)
+        self._add(ImportedTarget(profile, kind, name))
+
+    def _add(self, found: ImportedTarget) -> None:
+        if found not in self.targets:
+            self.targets.append(found)
 
     def add_door(self, name: str, protocol: str) -> None:
         """Add a door whose profile has its name; without a target, its messages go to the fallback."""
