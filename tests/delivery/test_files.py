@@ -91,6 +91,25 @@ async def test_pruning_removes_what_no_delivery_needs_after_the_grace_period(fil
     assert await files.size_of(lost.hash) is None
 
 
+async def test_hosts_that_share_a_store_keep_the_file_of_a_record_that_they_do_not_know(
+    private_redis: RedisServer, clock: FakeClock
+):
+    client = open_redis(private_redis.url)
+    one, other = (RedisFiles(client, QUOTA, clock) for _ in range(2))
+    stored = await one.add(of(b"of a request"))
+    await one.keep([stored.hash], 86_400.0)
+    clock.advance(2 * GRACE_S)
+    await one.add(of(b"of a request"))  # for a message, which does not shorten it
+    clock.advance(2 * GRACE_S)
+    assert await other.prune(frozenset()) == 0
+
+    await one.keep([stored.hash], 0.0)
+    assert await other.prune(frozenset()) == 0
+    clock.advance(GRACE_S + 1)
+    assert await other.prune(frozenset()) == 1
+    await client.aclose()
+
+
 async def test_a_content_that_is_stored_again_is_not_removed_before_its_new_delivery_is_there(
     files: FileStore, clock: FakeClock
 ):

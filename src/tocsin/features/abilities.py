@@ -6,7 +6,7 @@ object per interface. `null_abilities.py` has the fallbacks for interfaces that 
 under `TYPE_CHECKING`.
 """
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -175,6 +175,10 @@ class Files(Protocol):
         It is kept for an hour, then as long as a message, or `needed_files` of a feature, has it. Raises ChannelError
         for one that is empty or too large, StoreUnavailableError, and what `blocks` raises.
         """
+
+    async def keep(self, hashes: Iterable[str], keep_s: float, /) -> None:
+        """Begin the hour only in `keep_s` seconds, on other hosts that share the store, too."""
+        ...
 
     async def has_room(self, size: int, /) -> bool:
         """Whether files of this many bytes together fit in; raises StoreUnavailableError."""

@@ -5,7 +5,7 @@ import errno
 import fcntl
 import hashlib
 import os
-from collections.abc import AsyncGenerator, AsyncIterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +25,9 @@ class FolderFiles:
         self._folder = folder
         self._quota = quota
         self._clock = clock
+
+    async def keep(self, hashes: Iterable[str], keep_s: float) -> None:
+        """Do nothing: the one host that prunes knows every record."""
 
     async def add(self, blocks: AsyncIterable[bytes]) -> StoredFile:
         used = await self.usage()

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from mimetypes import MimeTypes
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,10 @@ class FileIntake:
             raise ChannelError(f"the file {_shown(name)} is empty", hint="attach a file with content")
         self._fitting(name, len(data), left)
         return self._named(item, await self._add(_whole(data), dry_run))
+
+    async def keep(self, hashes: Iterable[str], keep_s: float, /) -> None:
+        """Keep files for a record that only this host knows, as `FileStore.keep`."""
+        await self.store().keep(hashes, keep_s)
 
     async def add_part(self, name: str, kind: str, blocks: AsyncGenerator[bytes], left: int) -> Mapping[str, Any]:
         """Store a file that arrives in blocks, of at most `left` bytes; return its item of `attach`."""

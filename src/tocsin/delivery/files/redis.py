@@ -2,7 +2,7 @@
 
 Keys:
 
-    {tocsin:files}:all          hash: SHA-256 → JSON: token of the chunks, size, time of the last storing (Unix seconds)
+    {tocsin:files}:all          hash: SHA-256 → JSON: token of the chunks, size, start of the grace period (Unix seconds)
     {tocsin:files}:unfinished   sorted set: tokens of files that are being stored, by time
     {tocsin:file:<token>}:<n>   string: a chunk
 
@@ -12,7 +12,7 @@ A file is named after all its chunks are stored, because its hash is known only 
 import hashlib
 import json
 import os
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ _ALL = "{tocsin:files}:all"
 _UNFINISHED = "{tocsin:files}:unfinished"
 
 _LUA = Path(__file__).parent / "lua"
-_NAME, _FORGET = load_script(_LUA, "name"), load_script(_LUA, "forget")
+_NAME, _FORGET, _KEEP = (load_script(_LUA, name) for name in ("name", "forget", "keep"))
 
 
 class RedisFiles:
@@ -62,6 +62,10 @@ class RedisFiles:
                 await self._drop(token)
         await self._client.command("ZREM", _UNFINISHED, token)
         return StoredFile(digest.hexdigest(), size)
+
+    async def keep(self, hashes: Iterable[str], keep_s: float) -> None:
+        for hash_ in hashes:
+            await self._client.run(_KEEP, [_ALL], [hash_, self._clock.now() + keep_s])
 
     async def blocks(self, hash_: str) -> AsyncGenerator[bytes]:
         known = (await self._known(hash_)).get(hash_)

@@ -4,7 +4,7 @@ A file is stored before the delivery that has it, so that a crash leaves no deli
 delivery needs is removed by `prune`, but not within an hour after it was stored: its delivery may not be there yet.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -48,6 +48,10 @@ class FileStore(Protocol):
 
     async def add(self, blocks: AsyncIterable[bytes]) -> StoredFile:
         """Store a content durably; raise FilesFullError if there is no room. Errors of `blocks` store nothing."""
+        ...
+
+    async def keep(self, hashes: Iterable[str], keep_s: float) -> None:
+        """Begin the grace period of contents in `keep_s` seconds, for a record that other hosts do not know."""
         ...
 
     def blocks(self, hash_: str) -> AsyncGenerator[bytes]:

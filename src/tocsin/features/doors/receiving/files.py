@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FORM = "multipart/form-data"
 FORM_WITHOUT_FILES = "application/x-www-form-urlencoded"
 _BLOCK = 64 * 1024
+_KEPT_S = 7 * 86_400.0  # while the host of a request does not run
 _MAX_NAME = 200
 _TYPE = re.compile(r"[\w.+-]{1,49}/[\w.+-]{1,50}")
 
@@ -91,6 +92,12 @@ async def store_files(inline: Sequence[DoorFile], files: "Files") -> tuple[list[
 def attachable(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the stored ones of files as `attach` has them."""
     return [{name: value for name, value in each.items() if name != "field"} for each in items if "hash" in each]
+
+
+async def keep_files(request: DoorRequest, files: "Files") -> None:
+    """Keep the files of a request that will be stored: it is in the database of this host alone."""
+    if taken := attachable(request.files):
+        await files.keep([each["hash"] for each in taken], _KEPT_S)
 
 
 async def in_blocks(content: bytes) -> AsyncGenerator[bytes]:

@@ -18,7 +18,7 @@ from tocsin.features.doors.protocols.protocol import (
     StoredReceipt,
 )
 from tocsin.features.doors.receiving.bodies import media_type
-from tocsin.features.doors.receiving.files import FORM, in_blocks, take_body
+from tocsin.features.doors.receiving.files import FORM, in_blocks, keep_files, take_body
 from tocsin.features.doors.receiving.signatures import SECRET_NAMES, proves, repeat_key, signs_body
 from tocsin.features.doors.receiving.worker import DoorWorker
 from tocsin.features.doors.rows import RequestOutcome
@@ -115,6 +115,7 @@ class DoorReceiver:
                 return Refusal(RefusalReason.BAD_REQUEST, str(error), error)
         kept = without_secrets(request, protocol.secrets_in(token))
         status = protocol.accepted_status(kept, messages)
+        await keep_files(request, self._doors.context.abilities.files)
         number = await self._doors.store.take(door, kept, repeat_key(request), status)
         if number is None:
             return protocol.refused(Refusal(RefusalReason.UNKNOWN_TOKEN, "no door has this token"))

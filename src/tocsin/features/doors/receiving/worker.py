@@ -112,6 +112,8 @@ class DoorWorker:
         await asyncio.gather(*[self._queue(each) for each in sendings])
         outcomes = await asyncio.to_thread(lambda: {work.stored.id: self._outcome(work) for work in works})
         await self._doors.store.finish(outcomes, changed, self.lease.confirm)
+        if files := [each["hash"] for work in works for each in attachable(work.stored.request.files)]:
+            await self._context.abilities.files.keep(files, 0.0)  # from here on, their messages need them
 
     def _render(self, stored: StoredRequest) -> _OpenRequest:
         """Return the messages of a request; one that cannot be read must not hold up the others."""

@@ -17,6 +17,8 @@ import { facts, pretty, Severity } from "./message.js";
 import { SetUp } from "./set_up.js";
 import { DOORS } from "./strings.js";
 
+const MAX_TITLE = 120;
+
 /** @typedef {import("tocsin/types/records.js").Door} Door */
 /** @typedef {import("tocsin/types/records.js").DoorRequest} DoorRequest */
 /** @typedef {import("tocsin/types/records.js").DoorSetUp} Found */
@@ -107,7 +109,8 @@ function columns(open, turn) {
 
 /** @param {DoorRequest} one */
 function titleOf(one) {
-  return one.title || one.text?.split("\n")[0] || one.note || DOORS.noMessage;
+  const letters = [...(one.title || one.text?.split("\n")[0] || one.note || DOORS.noMessage)];
+  return letters.length > MAX_TITLE ? `${letters.slice(0, MAX_TITLE).join("")}…` : letters.join("");
 }
 
 /** @param {{door: Door, request: DoorRequest}} props */
