@@ -2,7 +2,7 @@
 
 Keys:
 
-    {tocsin:files}:all          hash: SHA-256 → JSON: token of the chunks, size, start of the grace period (Unix seconds)
+    {tocsin:files}:all          hash: SHA-256 → JSON: token of the chunks, size, begin of the grace period (Unix time)
     {tocsin:files}:unfinished   sorted set: tokens of files that are being stored, by time
     {tocsin:file:<token>}:<n>   string: a chunk
 
