@@ -24,7 +24,7 @@ _ALL = "{tocsin:files}:all"
 _UNFINISHED = "{tocsin:files}:unfinished"
 
 _LUA = Path(__file__).parent / "lua"
-_NAME, _FORGET, _KEEP = (load_script(_LUA, name) for name in ("name", "forget", "keep"))
+_NAME, _FORGET, _KEEP = load_script(_LUA, "name"), load_script(_LUA, "forget"), load_script(_LUA, "keep")
 
 
 class RedisFiles:

@@ -75,7 +75,7 @@ class Outbox:
     ) -> None:
         """`observers` receive the receipt of every attempt that the queue makes in this process."""
         self.store = store
-        self._registry = registry
+        self.channels = registry
         self._audit = audit
         self.clock = clock
         self._observers = observers
@@ -88,23 +88,18 @@ class Outbox:
 
     def kind_of(self, channel: str) -> str:
         """Return the channel kind of a name or alias."""
-        return self._registry.kind_of(channel)
-
-    @property
-    def channels(self) -> Registry:
-        """The channels."""
-        return self._registry
+        return self.channels.kind_of(channel)
 
     def count_parts(self, channel: str, target: str, message: str) -> int:
         """Return the number of messages that a text would be split into; raises like `prepare`."""
-        return len(self._registry.adapter(channel).check(Outgoing(target, message))[1])
+        return len(self.channels.adapter(channel).check(Outgoing(target, message))[1])
 
     def plan(
         self, channel: str, target: str, message: str, *, parse_mode: str = "", content: Mapping[str, Any] = NO_CONTENT
     ) -> "MessagePlan":
         """Return what a message would become, without sending it; raises like `prepare`."""
         outgoing = Outgoing(target, message, parse_mode=parse_mode, content=content)
-        return self._registry.adapter(channel).dresser.plan(with_key(outgoing))
+        return self.channels.adapter(channel).dresser.plan(with_key(outgoing))
 
     def prepare(
         self,
@@ -127,7 +122,7 @@ class Outbox:
 
     def prepare_outgoing(self, channel: str, outgoing: Outgoing, source: str, policy: str = "") -> NewDelivery:
         """Check a message with extras like `prepare`, and return the message to queue."""
-        adapter, outgoing = self._registry.adapter(channel), with_secret(outgoing)
+        adapter, outgoing = self.channels.adapter(channel), with_secret(outgoing)
         try:
             checked, _ = adapter.check(with_key(outgoing))
         except TocsinError:
@@ -162,7 +157,7 @@ class Outbox:
 
         Raises UnknownChannelError, or ChannelError for an invalid target or key, and if the channel cannot withdraw.
         """
-        adapter = self._registry.adapter(channel)
+        adapter = self.channels.adapter(channel)
         checked, _ = adapter.check(Outgoing(target, "withdraw", content={"key": key}))
         if not key or adapter.dresser.ability("withdraw").support is Support.REFUSED:
             raise ChannelError(
