@@ -19,7 +19,7 @@ from tocsin.core.config.settings import Settings
 from tocsin.core.errors import ChannelError, ConfigError, RemoteError, TocsinError
 from tocsin.core.records.as_json import to_json as as_records
 from tocsin.core.text.compact_json import to_json
-from tocsin.core.text.measures import utf8_bytes, utf16_units
+from tocsin.core.text.measures import Measure, utf8_bytes, utf16_units
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.timestamps import timestamp
 from tocsin.delivery.files.intake import FileIntake
@@ -286,7 +286,7 @@ def _state(state: ChannelState, figures: ChannelFigures, test: Mapping[str, Any]
     return "ok" if figures.sent or test is not None else "configured"
 
 
-_UNITS = {utf16_units: "UTF-16 units", utf8_bytes: "bytes"}
+_UNITS: dict[Measure, str] = {utf16_units: "UTF-16 units", utf8_bytes: "bytes"}
 
 
 def _capabilities(spec: ChannelSpec) -> dict[str, Any]:
