@@ -518,7 +518,7 @@ async def test_whatever_goes_wrong_the_message_is_posted_at_most_once(
 async def test_only_with_the_setting_a_message_carries_its_mark_and_is_looked_for_on_every_page():
     plain = answers(POSTED)
     await adapter(plain).transmit(Outgoing("C0GENERAL", "hello", "d1"))
-    assert "metadata" not in plain.sent[0].json
+    assert "metadata" not in plain.sent[0].json()
     pages = answers(
         {"ok": True, "messages": [{"ts": "9.1", "metadata": 7}], "response_metadata": {"next_cursor": "more"}},
         {"ok": True, "messages": [{"ts": "8.1", "metadata": {"event_type": "x", "event_payload": {"id": "d1:0"}}}]},
@@ -526,5 +526,5 @@ async def test_only_with_the_setting_a_message_carries_its_mark_and_is_looked_fo
     unknown = Outgoing("C0GENERAL", "hello", "d1", unknown=UnknownAttempt(1_000.0))
     receipt = await adapter(pages, TEAMCHAT_FIND_SENT="true").transmit(unknown)
     assert receipt.result.message == "ts=8.1 (found: an earlier attempt had sent it)"
-    first, second = (each.json for each in pages.sent)
+    first, second = (each.json() for each in pages.sent)
     assert (first["oldest"], first["include_all_metadata"], second["cursor"]) == ("700.000000", True, "more")

@@ -24,6 +24,7 @@ KEPT = {
     ("core/expressions/template.py", "vault"): "the prefix of a secret in a text",
     ("core/process/git.py", "ssh"): "the transport of git",
     ("rest/refusals.py", "vault"): "the code of an error",
+    ("tools/bootstrap.py", "ssh"): "the program",
     ("tools/chaos.py", "vault"): "a scenario of the proofs, which lies with the tests of the feature",
     ("tools/ops_proof.py", "watchers"): "a part of the benchmarks",
     ("web/dashboard/operations/settings.py", "vault"): "where a setting was found",
