@@ -49,6 +49,7 @@ SYSTEM_COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
         ("age", "age"),
         ("sshd", "openssh-server"),
         ("ssh", "openssh-client"),
+        ("curl", "curl"),
         ("git", "git"),
         ("chromium", "chromium"),
         # Clients of the tests of mail; swaks needs the second package for TLS.
