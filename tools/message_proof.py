@@ -17,7 +17,8 @@ from tests.chaos import file_memory, file_runs, message_runs, press_runs
 from tools.proof import Scenario, chosen, run, verdict
 
 RUNS: Mapping[str, Scenario] = {
-    "edits": lambda place: message_runs.edit_under_kills(place, pairs=1_000, kills=20),
+    "edits": lambda place: message_runs.edit_under_kills(place, pairs=1_000, kills=20, finds=True),
+    "edits-unfound": lambda place: message_runs.edit_under_kills(place, pairs=1_000, kills=20, finds=False),
     "presses": lambda place: press_runs.press_under_kills(place, presses=150, kills=50),
     "files": lambda place: file_runs.files_under_kills(place, store="sqlite", files=1_000, kills=20),
     "files-redis": lambda place: file_runs.files_under_kills(place, store="redis", files=1_000, kills=20),
