@@ -199,6 +199,7 @@ def test_without_a_token_there_is_no_adapter():
         (50013, 403, "grant the bot Send Messages"),
         (50035, 400, "rejected a field"),
         (50083, 400, "archived"),
+        (160005, 403, "locked"),
         (200000, 400, "AutoMod"),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.facts import mentions
 
-from tocsin.channels.contract import Outgoing, Receipt, SendResult
+from tocsin.channels.contract import Outgoing, Part, Receipt, SendResult
 from tocsin.channels.model import UnknownAttempt
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
 from tocsin.channels.teamchat.api import ADVICE, THROTTLED, TRANSIENT
@@ -222,7 +222,7 @@ async def test_a_part_that_fails_ends_the_send_and_says_how_many_went_out():
         ("not_in_channel", "invite the bot or add chat:write.public"),
         ("channel_not_found", "wrong ID or name, or a private channel without the bot as a member"),
         ("is_archived", "the channel is archived"),
-        ("msg_too_long", "lower TEAMCHAT_CHUNK_AT"),
+        ("msg_too_long", "lower TEAMCHAT_CHUNK_AT; an edit takes at most 4,000 characters"),
         ("no_text", "no visible text"),
         ("restricted_action", "ask an admin"),
         ("invalid_auth", "invalid token"),
@@ -238,6 +238,8 @@ async def test_a_part_that_fails_ends_the_send_and_says_how_many_went_out():
         ("edit_window_closed", "no longer allows"),
         ("is_inactive", "archived"),
         ("msg_blocks_too_long", "shorten"),
+        ("invalid_blocks", "report it"),
+        ("invalid_blocks_format", "report it"),
         ("file_uploads_disabled", "allows no files"),
         ("file_uploads_except_images_disabled", "only pictures"),
         ("file_type_not_allowed", "of this type"),
@@ -276,7 +278,23 @@ async def test_an_unknown_code_is_shown_as_it_is():
     assert (await sent_with(answers(refusal("something_new")))).result.error == "something_new"
 
 
-@pytest.mark.parametrize("code", sorted(TRANSIENT))
+async def test_a_fatal_error_of_a_new_message_leaves_its_outcome_unknown():
+    http = answers(refusal("fatal_error"))
+    receipt = await sent_with(http)
+    assert receipt.result.error.startswith("outcome unknown: fatal_error; check the recipient's side")
+    assert kind_of(receipt) is FailureKind.AMBIGUOUS
+    assert len(http.sent) == 1
+
+
+async def test_a_fatal_error_of_an_edit_is_transient():
+    with pytest.raises(ChannelError, match="fatal_error") as error:
+        await adapter(answers(refusal("fatal_error"))).edit(
+            Part("C00000OPS", "green", "1:0"), {"channel": "C00000OPS", "ts": "1.2"}
+        )
+    assert error.value.kind is FailureKind.TRANSIENT
+
+
+@pytest.mark.parametrize("code", sorted(TRANSIENT - {"fatal_error"}))
 async def test_trouble_of_the_provider_is_transient_and_not_tried_again_at_once(code: str):
     http, clock = answers(refusal(code)), FakeClock()
     receipt = await sent_with(http, clock)

@@ -929,7 +929,7 @@ async def test_without_an_answer_of_the_history_the_policy_decides_and_the_note_
 
 
 async def test_trouble_at_a_provider_is_waited_out(world: World, town: StandinCluster):
-    town.teamchat.faults.push(Fault.status(502), Fault.error("fatal_error"))
+    town.teamchat.faults.push(Fault.status(502), Fault.error("internal_error"))
     (delivery,) = await world.put(new("hello", "#ops", "teamchat", policy=Policy.AT_MOST_ONCE))
     world.start_dispatcher(providers(world, town))
     await world.pass_time(0.5)

@@ -63,6 +63,8 @@ ADVICE = (
     ("message is too long", "send it in shorter parts"),
     ("file must be non-empty", "attach a file with content"),
     ("wrong file identifier", "send the message again"),
+    ("button_data_invalid", "Telegram does not take the data of a button, which is a bug; report it"),
+    ("button_url_invalid", "the address of a button must begin with https:// or http://, and name a public host"),
     ("text is empty", "write at least one visible character"),
     ("can't parse entities", "correct the markup, or send it as plain text"),
     ("webhook is active", "polling and a webhook cannot be combined; delete the webhook"),

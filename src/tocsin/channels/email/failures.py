@@ -10,7 +10,7 @@ from tocsin.channels.email.session import Session
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.http.transport import describe_os_error
 
-# By reply code, or reply code and enhanced code (RFC 3463); the longer entry wins.
+# By reply code, or reply code and enhanced code (RFC 3463) or the beginning of one; the longer entry wins.
 ADVICE = {
     "530": "the server requires STARTTLS or a login first; check SMTP_PORT, SMTP_TLS, SMTP_USER and SMTP_PASS",
     "534": "the provider requires a web login or an app password; create one and set SMTP_PASS",
@@ -20,8 +20,11 @@ ADVICE = {
     "550 5.7.30": "Exchange Online no longer accepts passwords; set SMTP_HOST to another server",
     "550 5.7.60": "sender not allowed; set SMTP_FROM to the address of the account",
     "552": "the message is too large or the mailbox is full",
+    "552 5.2.2": "the mailbox is full; the recipient must make room",
+    "552 5.3.4": "the message is too large; send smaller files",
     "553": "sender not allowed; set SMTP_FROM to the address of the account",
     "554": "the server does not accept this message; ask its operator",
+    "554 5.7": "the server refuses the content or the sender; change the text or ask its operator",
 }
 MAX_SHOWN_CHARS = 200
 _ENHANCED = re.compile(r"[245]\.\d{1,3}\.\d{1,3}(?!\S)")
@@ -57,7 +60,7 @@ def _refusal(code: int, text: str) -> ChannelError:
     advice = "temporary problem of the server; try again later" if temporary else "the server rejected"
     return ChannelError(
         f"{name} {shown}".rstrip(),
-        hint=ADVICE.get(name) or ADVICE.get(str(code)) or advice,
+        hint=next((ADVICE[each] for each in (name, name.rpartition(".")[0], str(code)) if each in ADVICE), advice),
         kind=FailureKind.TRANSIENT if temporary else FailureKind.PERMANENT,
         provider_code=name,
     )

@@ -55,6 +55,7 @@ ADVICE = {
     50045: "the file is larger than the server of the channel allows; send a smaller one",
     50046: "the provider could not read the file; send it again",
     50083: "the thread is archived; reopen it or choose another one",
+    160005: "the thread is locked; unlock it or choose another one",
     200000: "AutoMod blocked the text; change it, or exempt the bot's role from the rule",
 }
 # Slow mode, the channel's write limit, and edits of old messages.

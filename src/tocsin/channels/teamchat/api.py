@@ -37,7 +37,7 @@ ADVICE = {
     "not_in_channel": "invite the bot or add chat:write.public",
     "channel_not_found": "wrong ID or name, or a private channel without the bot as a member",
     "is_archived": "the channel is archived; choose another one or unarchive it",
-    "msg_too_long": "lower TEAMCHAT_CHUNK_AT",
+    "msg_too_long": "lower TEAMCHAT_CHUNK_AT; an edit takes at most 4,000 characters",
     "no_text": "the message has no visible text",
     "restricted_action": "a workspace setting does not allow the bot to post there; ask an admin",
     "invalid_auth": "invalid token; copy the bot token again into TEAMCHAT_BOT_TOKEN",
@@ -53,6 +53,8 @@ ADVICE = {
     "edit_window_closed": "the workspace no longer allows editing it",
     "is_inactive": "the channel is archived or frozen",
     "msg_blocks_too_long": "shorten the text",
+    "invalid_blocks": "Slack does not take this layout, which is a bug; report it",
+    "invalid_blocks_format": "Slack does not take this layout, which is a bug; report it",
     "file_uploads_disabled": "the workspace allows no files; ask an admin",
     "file_uploads_except_images_disabled": "the workspace allows only pictures; ask an admin",
     "file_type_not_allowed": "the workspace does not allow files of this type; ask an admin",
@@ -60,7 +62,16 @@ ADVICE = {
     "storage_limit_reached": "the storage of the workspace is full; ask an admin to remove files",
     "posting_to_channel_denied": "a workspace setting does not allow the bot to share files there; ask an admin",
 }
-TRANSIENT = {"fatal_error", "internal_error", "service_unavailable", "request_timeout"}
+TRANSIENT = {
+    "external_channel_migrating",
+    "fatal_error",
+    "internal_error",
+    "request_timeout",
+    "service_unavailable",
+    "update_failed",
+}
+# Methods that send something; their `fatal_error` may come after they did: docs/facts/teamchat.md.
+CREATING = {"chat.postMessage", "files.completeUploadExternal"}
 THROTTLED = {"ratelimited", "rate_limited"}
 # Errors after which the bot cannot react to any message.
 CANNOT_REACT = {
@@ -87,7 +98,7 @@ class TeamchatApi:
         Raises ChannelError for a refusal or an unusable answer, another RemoteError if there is no answer.
         """
         reply = await self._post(f"{self._base}/{method}", body, Authorization=f"Bearer {self._token}")
-        return _answer(reply, proof)
+        return _answer(reply, proof, method)
 
     async def upload(self, file: "AttachedFile") -> dict[str, str]:
         """Upload a file and return what `share` needs; it is invisible until then, so that a repeat is safe."""
@@ -128,7 +139,7 @@ class TeamchatApi:
         body = urlencode({name: value for name, value in fields.items() if value is not None})
         headers = {"Content-Type": "application/x-www-form-urlencoded", "Authorization": f"Bearer {self._token}"}
         reply = await self._http.request("POST", f"{self._base}/{method}", headers=headers, body=body.encode())
-        return _answer(reply, proof)
+        return _answer(reply, proof, method)
 
     async def respond(self, url: str, body: dict[str, Any]) -> None:
         """Post to a `response_url`, which answers in plain text; raises RemoteError."""
@@ -166,25 +177,32 @@ class TeamchatApi:
         return await self._http.request("POST", url, headers=headers, body=to_json(body).encode())
 
 
-def _answer(reply: "HttpResponse", proof: str) -> dict[str, Any]:
-    """Return the answer to a method; raise ChannelError for a refusal or an unusable answer."""
+def _answer(reply: "HttpResponse", proof: str, method: str) -> dict[str, Any]:
+    """Return the answer to `method`; raise ChannelError for a refusal or an unusable answer."""
     answer = reply.json_object()
     if answer is None or not isinstance(answer.get("ok"), bool) or 300 <= reply.status < 400:
         raise unusable(reply, API_URL.name)
     if not answer["ok"]:
-        raise _refusal(reply, answer)
+        raise _refusal(reply, answer, method)
     if proof and not isinstance(answer.get(proof), str):
         raise unusable(reply, API_URL.name)
     return answer
 
 
-def _refusal(reply: "HttpResponse", answer: dict[str, Any]) -> ChannelError:
+def _refusal(reply: "HttpResponse", answer: dict[str, Any], method: str) -> ChannelError:
     code = _short(answer.get("error") or f"HTTP {reply.status}")
     if code in THROTTLED or reply.status == 429:
         return rate_limited(reply.retry_after_s(), code)
     if code == "missing_scope":
         needed, provided = (_short(answer.get(name, "?")) for name in ("needed", "provided"))
         return refused(code, f"add the scope {needed} and reinstall the app (it has: {provided})")
+    if code == "fatal_error" and method in CREATING:
+        return ChannelError(
+            f"outcome unknown: {code}",
+            hint="check the recipient's side before you send again",
+            kind=FailureKind.AMBIGUOUS,
+            provider_code=code,
+        )
     if code in TRANSIENT or reply.status >= 500:
         return refused(code, "the provider has an internal problem; try again later", kind=FailureKind.TRANSIENT)
     advice = ADVICE.get(code) or (ADVICE["restricted_action"] if code.startswith("restricted_action") else "")
