@@ -88,6 +88,13 @@ async def test_a_message_has_a_title_and_a_wrong_field_is_a_failed_result(town: 
     assert [item.subject for item in town.recorder.of("email")] == ["web1"]
 
 
+async def test_a_format_that_differs_from_its_other_name_is_a_failed_result(town: StandinCluster):
+    async with tocsin.open() as t:
+        result = await t.send("teamchat", "#ops", "hello", format="plain", parse_mode="mrkdwn")
+    assert (result.ok, mentions(result.error, "format and parse_mode differ")) == (False, True)
+    assert town.recorder.of() == []
+
+
 async def test_an_alias_is_a_channel(town: StandinCluster):
     async with tocsin.open() as t:
         assert (await t.send("slack", "#ops", "hello")).channel == "teamchat"

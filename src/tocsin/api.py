@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tocsin.assembly.light import load_settings
 from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.channels.contract import SendResult
-from tocsin.channels.model import FORMATS
+from tocsin.channels.model import parse_mode_of
 from tocsin.core.audit.actions import AuditSource
 from tocsin.core.errors import TocsinError
 from tocsin.core.http.transport import Transport
@@ -53,8 +53,8 @@ class Tocsin:
                 return SendResult(False, _shown(channel), _shown(target), error=error)
         if self.closed:
             return SendResult(False, channel, target, error=_CLOSED)
-        mode = _mode(content)
         try:
+            mode = _mode(content)
             stored = await self._stored(content)
         except TocsinError as error:
             return SendResult(False, self._app.outbox.kind_of(channel), target, error=error.sentence())
@@ -187,10 +187,9 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _mode(content: dict[str, Any]) -> str:
-    """Remove the format from the fields of a message and return its parse mode."""
-    given = content.pop("format", "") or content.pop("parse_mode", "")
-    content.pop("parse_mode", None)
-    return FORMATS.get(given, given) if isinstance(given, str) else "?"
+    """Remove the format from the fields of a message and return its parse mode; raises ChannelError."""
+    given, alias = (content.pop(name, None) or "" for name in ("format", "parse_mode"))
+    return parse_mode_of(given, alias) if isinstance(given, str) and isinstance(alias, str) else "?"
 
 
 def _shown(value: object) -> str:

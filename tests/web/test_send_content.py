@@ -1,15 +1,19 @@
 """POST /send with title, urgency, links and mentions, and to a profile (docs/messages.md)."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import eventually
 from tests.web.asgi_client import Answer
 from tests.web.conftest import GOOD, Gateway, MakeGateway, accepted
 from tests.web.test_send import FIELDS, check_problem
 
 from tocsin.core.http.transport import HttpResponse
+from tocsin.delivery.dispatcher import channel_rules
+from tocsin.delivery.model import AttemptOutcome, DeliveryStatus
 
 FULL = GOOD | {"title": "web1", "priority": "high", "type": "warning", "mention": "@here"}
 ASYNC = ("Prefer", "respond-async")
@@ -54,6 +58,15 @@ async def test_each_wrong_field_is_pointed_at(gateway: Gateway):
 async def test_the_format_of_a_text_has_two_names(gateway: Gateway, name: str, given: str, wrapped: bool | None):
     assert (await gateway.client.send(GOOD | {name: given})).status == 200
     assert wire(gateway)[0].get("mrkdwn") is wrapped
+
+
+@pytest.mark.parametrize(("alias", "status"), [("plain", 200), ("mrkdwn", 422)])
+async def test_the_two_names_of_a_format_must_not_differ(gateway: Gateway, alias: str, status: int):
+    answer = await gateway.client.send(GOOD | {"format": "plain", "parse_mode": alias})
+    assert answer.status == status
+    if status == 422:
+        assert errors(answer) == {"#/parse_mode": "conflict"}
+        assert gateway.transport.sent == []
 
 
 async def test_a_queued_message_keeps_its_fields_and_shows_them(gateway: Gateway):
@@ -155,6 +168,32 @@ async def test_withdrawing_a_waiting_message_cancels_it(gateway: Gateway):
     gone = await gateway.client.request("DELETE", "/messages/slack/disk?target=%23ops")
     assert (gone.status, gone.json()["ok"]) == (200, True)
     assert (await gateway.client.get(f"/deliveries/{queued.json()['id']}")).json()["status"] == "cancelled"
+
+
+async def sending(gateway: Gateway, answer: Answer) -> str:
+    """Claim a queued message, as a worker does; return its ID."""
+    rules = {"teamchat": channel_rules(gateway.app.registry.adapter("teamchat"))}
+    [claimed] = await gateway.app.outbox.store.claim_due("w1", 1, rules)
+    assert claimed.id == answer.json()["id"]
+    return claimed.id
+
+
+@pytest.mark.parametrize("sent", [True, False])
+async def test_a_message_that_is_being_sent_is_withdrawn_when_its_send_has_ended(gateway: Gateway, *, sent: bool):
+    id_ = await sending(gateway, await gateway.client.send(GOOD | {"key": "disk"}, ASYNC))
+    withdrawing = asyncio.create_task(gateway.client.request("DELETE", "/messages/slack/disk?target=%23ops"))
+    await eventually(lambda: gateway.clock.slept)
+    ended = AttemptOutcome(DeliveryStatus.SENT if sent else DeliveryStatus.DEAD, ref='{"channel": "C1", "ts": "1.2"}')
+    assert await gateway.app.outbox.store.finish("w1", id_, ended)
+    gone = await withdrawing
+    assert (gone.status, gone.json()["ok"]) == (200, True)
+    assert [each.url.rpartition("/")[2] for each in gateway.transport.sent] == (["chat.delete"] if sent else [])
+
+
+async def test_a_message_that_is_being_sent_for_long_is_not_an_unknown_key(gateway: Gateway):
+    await sending(gateway, await gateway.client.send(GOOD | {"key": "disk"}, ASYNC))
+    answer = await gateway.client.request("DELETE", "/messages/slack/disk?target=%23ops")
+    assert (answer.status, "still being sent" in answer.json()["error"]) == (502, True)
 
 
 async def test_a_withdrawal_can_be_queued_if_the_key_is_known(gateway: Gateway):

@@ -26,6 +26,16 @@ PLAIN = "plain"
 
 # The formats of every caller, and their parse modes; `native` is the channel's default.
 FORMATS = {"plain": PLAIN, "markdown": COMMONMARK, "native": ""}
+
+
+def parse_mode_of(format_: str, alias: str) -> str:
+    """Return the parse mode for `format` and its alias `parse_mode`; raise ChannelError if they differ."""
+    if format_ and alias and FORMATS.get(format_, format_) != FORMATS.get(alias, alias):
+        raise ChannelError("format and parse_mode differ", hint="give one of them")
+    given = format_ or alias
+    return FORMATS.get(given, given)
+
+
 # A message that is only text.
 NO_CONTENT: Mapping[str, Any] = MappingProxyType({})
 NO_REF: Mapping[str, str] = MappingProxyType({})

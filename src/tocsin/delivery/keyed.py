@@ -12,12 +12,14 @@ from typing import Any
 from tocsin.channels.contract import OutboundAdapter, Outgoing, Receipt, SendResult
 from tocsin.channels.model import CUT, KeyedMessage, MessageOperation, MessageThread, Support, UnknownAttempt
 from tocsin.core.errors import ChannelError, FailureKind
+from tocsin.core.time.clock import Clock
 from tocsin.delivery.files.store import FileGoneError
 from tocsin.delivery.model import Delivery, DeliveryStatus, Policy
 from tocsin.delivery.store import DeliveryFilter, DeliveryStore
 
 _WAITING = (DeliveryStatus.QUEUED, DeliveryStatus.RETRY_WAIT)
 _WAITING_LOOKED_AT = 200  # waiting deliveries of a target
+_WAIT_S, _LOOK_S = 30.0, 0.25  # for a send to end, before its message can be withdrawn directly
 
 Transmit = Callable[[Outgoing], Awaitable[Receipt]]
 
@@ -73,6 +75,21 @@ async def waiting_with_key(
         query = DeliveryFilter(status=status, channel=channel, target=target, limit=_WAITING_LOOKED_AT)
         found += [each for each in (await store.search(query)).items if each.key == key]
     return found
+
+
+async def wait_for_sending(store: DeliveryStore, clock: Clock, channel: str, target: str, key: str) -> bool:
+    """Wait until no delivery of a key is being sent; return whether one was. Raises ChannelError after `_WAIT_S`."""
+    ends_at, met = clock.monotonic() + _WAIT_S, False
+    while await waiting_with_key(store, channel, target, key, [DeliveryStatus.SENDING]):
+        if clock.monotonic() >= ends_at:
+            raise ChannelError(
+                "a message with this key is still being sent",
+                hint="withdraw it later, or through the queue",
+                kind=FailureKind.TRANSIENT,
+            )
+        met = True
+        await clock.sleep(_LOOK_S)
+    return met
 
 
 async def transmit_keyed(

@@ -13,7 +13,7 @@ from tocsin.core.ids import new_id
 from tocsin.core.tasks import to_the_end
 from tocsin.core.text.strings import number_of, truncate
 from tocsin.core.tracing.spans import current_tracer, span
-from tocsin.delivery.keyed import KeyedReceipt
+from tocsin.delivery.keyed import KeyedReceipt, wait_for_sending
 from tocsin.delivery.model import MessageOperation
 from tocsin.messaging.outbound.account_holds import AccountHolds
 from tocsin.messaging.outbound.audit_actions import MSG_NOTIFY, MSG_TEST, MSG_WITHDRAW, record_send
@@ -146,7 +146,7 @@ class Messenger:
         return receipt
 
     async def withdraw(self, channel: str, target: str, key: str, caller: Caller) -> Receipt:
-        """Withdraw the message of a key now, and cancel what waits with that key.
+        """Withdraw the message of a key now, once it is not being sent any more, and cancel what waits with that key.
 
         Raises only UnknownKeyError; a channel that cannot withdraw is a failed result.
         """
@@ -159,16 +159,19 @@ class Messenger:
 
         try:
             new = self._outbox.prepare_withdrawal(channel, target, key, caller.source)
-            cancelled = await self._outbox.cancel_waiting(new, caller)
-            last = await self._outbox.store.latest(new.channel, new.target, key)
+            store, cancelled = self._outbox.store, await self._outbox.cancel_waiting(new, caller)
+            if was_sending := await wait_for_sending(store, self._outbox.clock, new.channel, new.target, key):
+                cancelled += await self._outbox.cancel_waiting(new, caller)  # a send that would be retried
+            last = await store.latest(new.channel, new.target, key)
         except TocsinError as error:
             receipt = self._refusal_receipt(channel, target, error)
             note([receipt])
             return receipt
         if last is None:
-            if not cancelled:
+            if not cancelled and not was_sending:
                 raise unknown_key(target, key)
-            return Receipt(SendResult(True, new.channel, target, message="cancelled before it was sent"))
+            said = "cancelled before it was sent" if cancelled else "nothing to withdraw: it was not sent"
+            return Receipt(SendResult(True, new.channel, target, message=said))
         sending = _Sending(channel, target, "", content={"key": key})
         sending.operation = MessageOperation.WITHDRAW
         [receipt] = await self._send_all([sending], caller, note, None)

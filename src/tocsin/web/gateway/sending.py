@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope
 
 from tocsin.channels.content import CONTENT, make_content
 from tocsin.channels.contract import NO_CONTENT, Receipt, SendResult
-from tocsin.channels.model import FORMATS
+from tocsin.channels.model import parse_mode_of
 from tocsin.core.errors import ChannelError, ConfigError, TocsinError, UnknownProfileError
 from tocsin.core.records.as_json import to_json
 from tocsin.delivery.files.intake import FileIntake
@@ -252,9 +252,11 @@ class SendHandler:
 def _with_content(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fields with those of the content as one, in their stored form, and the format as a parse mode."""
     found = {name: value for name, value in body.items() if name not in _CONTENT_NAMES}
-    given = found.pop("format", "") or found.pop("parse_mode", "")
-    found.pop("parse_mode", None)
-    if mode := FORMATS.get(given, given):
+    try:
+        mode = parse_mode_of(found.pop("format", ""), found.pop("parse_mode", ""))
+    except ChannelError as error:
+        refuse_field("parse_mode", "conflict", error.sentence())
+    if mode:
         found["format"] = mode
     if content := make_content(body):
         found["content"] = content.as_stored()

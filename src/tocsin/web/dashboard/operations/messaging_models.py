@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal
 from tocsin.channels.content import MAX_TITLE, Content, make_content
 from tocsin.channels.contract import NO_CONTENT, SendResult
 from tocsin.channels.dressing import FieldPlan, FilePlan, PartPlan
-from tocsin.channels.model import FORMATS
+from tocsin.channels.model import parse_mode_of
+from tocsin.core.errors import ChannelError
 from tocsin.core.reading.fields import TextType
 from tocsin.core.reading.records import Written
 from tocsin.core.records.marks import Time
 from tocsin.rest.bodies import FLAG, RequestBody, text
+from tocsin.web.http.bodies import refuse_field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +122,11 @@ class MessageBody(RequestBody, Content):
 
     @property
     def mode(self) -> str:
-        """The parse mode of the text."""
-        given = self.format or self.parse_mode
-        return FORMATS.get(given, given)
+        """The parse mode of the text; raises HttpProblemError if the fields differ."""
+        try:
+            return parse_mode_of(self.format, self.parse_mode)
+        except ChannelError as error:
+            refuse_field("parse_mode", "conflict", error.sentence())
 
     @property
     def content(self) -> Mapping[str, Any]:
