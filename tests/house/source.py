@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 SOURCE = Path(__file__).parents[2] / "src"
 DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+BLOCKS = (ast.stmt, ast.excepthandler, ast.match_case)  # only these have statements in them
 
 
 class Definition(NamedTuple):
@@ -22,12 +23,17 @@ class Definition(NamedTuple):
 
 
 class SourceFile(NamedTuple):
-    """What one file defines, imports and says; `imports` and `texts` with their lines."""
+    """What one file defines, imports and says; `imports` and `texts` with their lines.
+
+    `at_start` and `late` are imports that run: in no function, and in one.
+    """
 
     path: Path
     definitions: list[Definition]
     imports: list[tuple[int, str]]
     texts: list[tuple[int, str]]
+    at_start: list[ast.Import | ast.ImportFrom]
+    late: list[ast.Import | ast.ImportFrom]
 
 
 @cache
@@ -43,10 +49,24 @@ def definitions() -> Iterator[Definition]:
     return (definition for file in source_files() for definition in file.definitions)
 
 
+def imports_that_run(node: ast.AST, *, late: bool = False) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Yield the imports in a node that are not for type checkers alone, and whether they stand in a function."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child, late
+        elif isinstance(child, BLOCKS) and not _is_for_type_checkers(child):
+            yield from imports_that_run(child, late=late or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def _is_for_type_checkers(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
 def _read(path: Path) -> SourceFile:
     tree = ast.parse(path.read_text("utf-8"))
     nodes = list(ast.walk(tree))
     at_top = set(tree.body)
+    running = list(imports_that_run(tree))
     return SourceFile(
         (relative := path.relative_to(SOURCE)),
         [
@@ -63,6 +83,8 @@ def _read(path: Path) -> SourceFile:
         ],
         list(_imports(nodes)),
         list(_texts(nodes)),
+        [node for node, late in running if not late],
+        [node for node, late in running if late],
     )
 
 
@@ -77,11 +99,7 @@ def _imports(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
 
 def _texts(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
     """Yield every string of the program, also the pieces of f-strings, but no docstring."""
-    docstrings = {
-        node.body[0].value
-        for node in nodes
-        if isinstance(node, (ast.Module, *DEFINITIONS)) and node.body and isinstance(node.body[0], ast.Expr)
-    }
+    docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
             yield node.lineno, node.value

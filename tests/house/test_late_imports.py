@@ -7,34 +7,26 @@ message needs), in hooks and services of features (what a run needs), and where 
 """
 
 import ast
-from functools import cache
+from pathlib import Path
+from typing import TypeGuard
 
-from tests.house.source import SOURCE
+from tests.house.source import SourceFile, source_files
 
 # To be lowered, never raised.
 MAX_LATE = 78
 
 
-@cache
 def late_imports() -> list[str]:
     """Return where functions import modules of ours."""
-    return [
-        f"{path.relative_to(SOURCE)}:{node.lineno}"
-        for path in sorted(SOURCE.rglob("*.py"))
-        for function in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in own_nodes(function)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tocsin")
-    ]
+    return [f"{file.path}:{node.lineno}" for file, node in own_late_imports()]
 
 
-def own_nodes(function: ast.AST) -> list[ast.AST]:
-    """Return what stands in a function and in none within it, which is counted for itself."""
-    found: list[ast.AST] = []
-    for node in ast.iter_child_nodes(function):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            found += [node, *own_nodes(node)]
-    return found
+def own_late_imports() -> list[tuple[SourceFile, ast.ImportFrom]]:
+    return [(file, node) for file in source_files() for node in file.late if is_ours(node)]
+
+
+def is_ours(node: ast.AST) -> TypeGuard[ast.ImportFrom]:
+    return isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tocsin")
 
 
 def test_there_are_no_more_late_imports_than_before():
@@ -42,11 +34,12 @@ def test_there_are_no_more_late_imports_than_before():
 
 
 def test_the_light_side_of_the_assembly_imports_the_full_one_in_functions_alone():
-    light = [path for path in (SOURCE / "tocsin" / "assembly").glob("*.py") if path.name != "status.py"]
+    assembly = Path("tocsin/assembly")
+    light = [file for file in source_files() if file.path.parent == assembly and file.path.name != "status.py"]
     found = [
-        f"{path.name}: {node.module}"
-        for path in light
-        for node in ast.parse(path.read_text("utf-8")).body
+        f"{file.path.name}: {node.module}"
+        for file in light
+        for node in file.at_start
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tocsin.assembly.full")
     ]
     assert found == []
@@ -54,16 +47,7 @@ def test_the_light_side_of_the_assembly_imports_the_full_one_in_functions_alone(
 
 
 def test_the_full_side_of_the_assembly_imports_at_the_top():
-    full = "tocsin/assembly/full/"
     allowed = {"open_dashboard", "RedisSessions"}  # a gateway loads no dashboard, a bot without Redis no sessions of it
-    names = set()
-    for place in late_imports():
-        if place.startswith(full):
-            path, line = place.split(":")
-            [node] = [
-                node
-                for node in ast.walk(ast.parse((SOURCE / path).read_text("utf-8")))
-                if isinstance(node, ast.ImportFrom) and node.lineno == int(line)
-            ]
-            names |= {alias.name for alias in node.names}
-    assert names == allowed
+    full = Path("tocsin/assembly/full")
+    late = [node for file, node in own_late_imports() if full in file.path.parents]
+    assert {alias.name for node in late for alias in node.names} == allowed
