@@ -1,5 +1,6 @@
 """Runs in the database and in Redis: the contract of both, and what only Redis has."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -139,26 +140,37 @@ async def test_a_queued_run_is_adopted_when_its_host_is_silent_for_a_minute(redi
     await client.aclose()
 
 
-async def test_an_end_is_recorded_when_the_store_is_there_again(private_redis: RedisServer, tmp_path: Path):
-    clock, client = FakeClock(), open_redis(private_redis.url)
-    presence = Presence(RedisBeats(client), clock, "me")
-    runs = Runs(redis_runs(client, "here"), tmp_path / "runs", clock, presence, poll_s=0.01)
+@asynccontextmanager
+async def left_unrecorded(redis: RedisServer, folder: Path, poll_s: float) -> AsyncIterator[tuple[Runs, Run]]:
+    """Yield the runs of a process, and one that ended while Redis was away, which is back."""
+    clock, client = FakeClock(), open_redis(redis.url)
+    runs = Runs(redis_runs(client, "here"), folder, clock, Presence(RedisBeats(client), clock, "me"), poll_s=poll_s)
 
     async def work(_: RunHandle) -> RunResult:
-        private_redis.kill()
+        redis.kill()
         return RunResult(RunStatus.SUCCEEDED)
 
-    order = RunSpec("skill", "it", "it", RunTrigger.MANUAL)
-    run = await runs.execute(order, work)
+    run = await runs.execute(RunSpec("skill", "it", "it", RunTrigger.MANUAL), work)
     assert run.status is RunStatus.SUCCEEDED
-    private_redis.start()
-
-    async def is_recorded() -> bool:
-        try:
-            return (await runs.store.get(run.id)).status is RunStatus.SUCCEEDED
-        except StoreUnavailableError:
-            return False
-
-    await eventually(is_recorded)
+    redis.start()
+    yield runs, run
     await runs.aclose()
     await client.aclose()
+
+
+async def test_an_end_is_recorded_when_the_store_is_there_again(private_redis: RedisServer, tmp_path: Path):
+    async with left_unrecorded(private_redis, tmp_path, poll_s=0.01) as (runs, run):
+
+        async def is_recorded() -> bool:
+            try:
+                return (await runs.store.get(run.id)).status is RunStatus.SUCCEEDED
+            except StoreUnavailableError:
+                return False
+
+        await eventually(is_recorded)
+
+
+async def test_an_end_may_be_recorded_by_two_tasks_at_the_same_time(private_redis: RedisServer, tmp_path: Path):
+    async with left_unrecorded(private_redis, tmp_path, poll_s=0.2) as (runs, run):
+        await asyncio.gather(runs.aclose(), runs.aclose())
+        assert (await runs.store.get(run.id)).status is RunStatus.SUCCEEDED

@@ -322,7 +322,7 @@ class RunExecutor:
         for run_id, finish in list(self._unrecorded.items()):
             with suppress(UnknownRunError):  # it was deleted with its subject
                 await self.settle(await finish())
-            del self._unrecorded[run_id]
+            self._unrecorded.pop(run_id, None)  # the poll and `aclose` may do this at the same time
         self._poll_as_needed()
 
     async def _hear(self) -> None:
