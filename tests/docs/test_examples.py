@@ -1,7 +1,10 @@
 """Whatever a page tells people to type works: commands parse, paths exist, Python compiles."""
 
 import re
+from argparse import ArgumentParser
+from functools import cache
 from pathlib import PurePath
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,9 +17,18 @@ from tocsin.web.gateway.openapi import describe_gateway
 
 SHELL = list(blocks("sh"))
 PYTHON = list(blocks("python"))
-PARSER = build_parser([], everything=True)
-ROUTES = describe_gateway([])["paths"]
 GATEWAY = re.compile(r"127\.0\.0\.1:8100|tocsin\.example\.org")
+
+
+# Not at the import: every process of tests collects this module, and one of them needs these.
+@cache
+def whole_parser() -> ArgumentParser:
+    return build_parser([], everything=True)
+
+
+@cache
+def gateway_routes() -> dict[str, Any]:
+    return describe_gateway([])["paths"]
 
 
 def where(block: Block) -> str:
@@ -71,7 +83,12 @@ def method_of(words: list[str]) -> str:
 
 def methods_of(path: str) -> set[str]:
     """Return the methods that the gateway has for a path."""
-    return {method for route, methods in ROUTES.items() if re.fullmatch(as_pattern(route), path) for method in methods}
+    return {
+        method
+        for route, methods in gateway_routes().items()
+        if re.fullmatch(as_pattern(route), path)
+        for method in methods
+    }
 
 
 def test_every_python_example_compiles():
@@ -102,7 +119,7 @@ async def test_the_twenty_line_channel_works():
 def complaint(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     """Return what the real parser says against a command; nothing when it takes it."""
     try:
-        PARSER.parse_args(words[1:])
+        whole_parser().parse_args(words[1:])
     except UsageError as mistake:
         return f"{' '.join(words)}: {mistake}"
     except SystemExit as end:

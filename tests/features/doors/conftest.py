@@ -1,9 +1,11 @@
 """Doors in a directory of their own, with the front door and the worker, and a channel that keeps what is queued."""
 
+import gzip
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +131,9 @@ async def open_front(
 async def front(tmp_path: Path) -> AsyncIterator[FrontBench]:
     async with open_front(tmp_path) as front:
         yield front
+
+
+@cache
+def gzip_bomb() -> bytes:
+    """Return 64 KiB of gzip that unpack to 64 MiB; made when a test asks, as that takes a while."""
+    return gzip.compress(bytes(64 * 1024 * 1024), mtime=0)

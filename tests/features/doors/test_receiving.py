@@ -4,7 +4,7 @@ import gzip
 import sqlite3
 
 import pytest
-from tests.features.doors.conftest import TEST, FrontBench
+from tests.features.doors.conftest import TEST, FrontBench, gzip_bomb
 
 from tocsin.core.storage.database import DatabaseError
 from tocsin.core.text.redaction import MASK
@@ -152,12 +152,10 @@ async def test_a_store_that_fails_is_a_503_with_retry_after(front: FrontBench):
         await front.doors.all()
 
 
-@pytest.mark.parametrize(
-    "body", [b"x" * (8 * 1024 * 1024 + 1), gzip.compress(bytes(64 * 1024 * 1024), mtime=0)], ids=["large", "bomb"]
-)
-async def test_a_body_that_is_too_large_is_refused(front: FrontBench, body: bytes):
+@pytest.mark.parametrize("packed", [False, True], ids=["large", "bomb"])
+async def test_a_body_that_is_too_large_is_refused(front: FrontBench, packed: bool):
     address = await front.add()
-    packed = body[:2] == b"\x1f\x8b"
+    body = gzip_bomb() if packed else b"x" * (8 * 1024 * 1024 + 1)
 
     answer = await front.post(f"/in/{address.token}", body, *([("Content-Encoding", "gzip")] if packed else []))
 
