@@ -38,9 +38,9 @@ class AddressGuard:
                 rule(address)
 
     def _rule(self, url: str, permitted: bool) -> Callable[[str], None] | None:  # a value, no option
-        if not url.startswith("https:"):
-            return self.refuse_public
-        return None if permitted else self.refuse_private
+        if url.startswith("https:"):
+            return None if permitted else self.refuse_private
+        return self.refuse_public if permitted else self._refuse_all
 
     def refuse_private(self, address: str) -> None:
         """Raise ChannelError for an address that is not on the Internet."""
@@ -52,3 +52,8 @@ class AddressGuard:
         if is_public(address):
             told = f"the {self._whose}'s address {address} is on the Internet, and not encrypted"
             raise ChannelError(told, hint="use https")
+
+    def _refuse_all(self, address: str) -> None:
+        """Raise ChannelError: without encryption and permission, neither kind of address may be called."""
+        self.refuse_public(address)
+        self.refuse_private(address)
