@@ -24,7 +24,7 @@ from tocsin.channels.contract import (
     within_limit,
 )
 from tocsin.core.config.variables import Variable, password
-from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, StoreUnavailableError, TocsinError
 from tocsin.testing import FakeClock, build_adapter
 
 SECRET = "s3cret made up"
@@ -104,6 +104,12 @@ async def test_neither_note_nor_name_nor_error_shows_a_secret(note: str):
     adapter = bell(noting(TocsinError(note, hint=note))[1])
     assert SECRET not in (await adapter.send("tower", "hello")).error
     assert SECRET not in (await adapter.test_connection()).error
+
+
+async def test_a_message_waits_for_a_store_from_which_its_channel_cannot_read():
+    receipt = await bell(noting(StoreUnavailableError("Redis does not answer"))[1]).transmit(Outgoing("tower", "hello"))
+    assert receipt.failure
+    assert (receipt.failure.kind, str(receipt.failure)) == (FailureKind.TRANSIENT, "Redis does not answer")
 
 
 async def test_a_note_that_is_no_text_becomes_one():

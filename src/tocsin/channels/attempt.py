@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tocsin.channels.model import CUT, FILES, HeldError, Sent, UnknownAttempt
-from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, StoreUnavailableError, TocsinError
 from tocsin.core.http.departure import Departure
 from tocsin.core.text.measures import code_points
 from tocsin.core.text.strings import normalise, safe_str
@@ -84,7 +84,8 @@ def to_failure(error: Exception, how_to_install: Callable[[str], str]) -> Remote
     if isinstance(error, TimeoutError):
         return ChannelError("outcome unknown: no response in time", kind=FailureKind.AMBIGUOUS, provider_code="timeout")
     if isinstance(error, TocsinError):
-        return ChannelError(str(error), hint=error.hint)
+        kind = FailureKind.TRANSIENT if isinstance(error, StoreUnavailableError) else FailureKind.PERMANENT
+        return ChannelError(str(error), hint=error.hint, kind=kind)
     # Importing logging takes 3 ms, which a successful send does not need.
     from logging import getLogger
 

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, cast
@@ -19,7 +19,7 @@ from tocsin.channels.contract import COMMONMARK, KeyedMessage, MessageOperation,
 from tocsin.channels.model import PRESS, MessageThread
 from tocsin.channels.webhook import WebhookAdapter
 from tocsin.channels.webhook.standin import SECRET, WebhookReceiver
-from tocsin.core.errors import ConfigError, FailureKind
+from tocsin.core.errors import ConfigError, FailureKind, StoreUnavailableError
 from tocsin.core.http.direct import DirectTransport
 from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
 from tocsin.testing.channel_contract import ChannelContract
@@ -44,6 +44,16 @@ async def opened(
             yield server, build_adapter(WebhookAdapter, {}, http=http, clock=FakeClock(NOW), targets=targets)
         finally:
             await http.aclose()
+
+
+class DeadDocument(MemoryDocument):
+    """A document whose store is down."""
+
+    async def read(self) -> str:
+        raise StoreUnavailableError("the store does not answer")
+
+    async def change(self, edit: Callable[[str], str]) -> str:
+        raise StoreUnavailableError("the store does not answer")
 
 
 class TestWebhook(ChannelContract):
@@ -252,6 +262,14 @@ async def test_a_receiver_that_wanted_no_more_events_is_called_at_a_new_address(
         adapter = build_adapter(WebhookAdapter, {}, http=http, targets={"ci": {**CI, "url": url}}, document=kept)
         assert (await sent(adapter)).result.ok is ok
     assert "example" not in await kept.read()
+
+
+@pytest.mark.parametrize(("status", "words"), [(200, ""), (410, "HTTP 410")])
+async def test_an_event_needs_no_record_of_receivers_while_the_store_fails(status: int, words: str):
+    http = ScriptedTransport().will_answer(b"", status=status)
+    adapter = build_adapter(WebhookAdapter, {}, http=http, targets={"ci": CI}, document=DeadDocument())
+    receipt = await sent(adapter)
+    assert (receipt.result.ok, words in receipt.result.error) == (status == 200, True)
 
 
 async def test_nothing_of_an_answer_is_shown():

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from tocsin.core.errors import ChannelError
+from tocsin.core.errors import ChannelError, StoreUnavailableError
 from tocsin.core.time.timestamps import timestamp
 
 if TYPE_CHECKING:
@@ -21,8 +22,15 @@ class ReceiverRefusals:
         self._document = document
 
     async def check(self, name: str, url: str, now: float) -> None:
-        """Raise ChannelError if the receiver wanted no more events less than a day ago."""
-        refused_at = _read(await self._document.read()).get(_digest(url))
+        """Raise ChannelError if the receiver wanted no more events less than a day ago.
+
+        While the store fails, the receiver is called: no message waits for a record that few have.
+        """
+        try:
+            kept = await self._document.read()
+        except StoreUnavailableError:
+            return
+        refused_at = _read(kept).get(_digest(url))
         if refused_at is not None and 0 <= now - refused_at < PAUSE_S:
             told = f"{name} wants no more events: it answered HTTP 410 at {timestamp(refused_at)}"
             raise ChannelError(
@@ -32,13 +40,14 @@ class ReceiverRefusals:
             )
 
     async def add(self, url: str, now: float) -> None:
-        """Record that a receiver wants no more events; forget those of more than a day ago."""
+        """Record that a receiver wants no more events, unless the store fails; forget those of more than a day ago."""
 
         def edit(text: str) -> str:
             recent = {each: at for each, at in _read(text).items() if now - at < PAUSE_S}
             return json.dumps({**recent, _digest(url): now})
 
-        await self._document.change(edit)
+        with suppress(StoreUnavailableError):  # the next event meets the same answer
+            await self._document.change(edit)
 
 
 def _read(text: str) -> Mapping[str, float]:
