@@ -537,12 +537,24 @@ async def test_only_with_the_setting_a_message_carries_its_mark_and_is_looked_fo
     plain = answers(POSTED)
     await adapter(plain).transmit(Outgoing("C0GENERAL", "hello", "d1"))
     assert "metadata" not in plain.sent[0].json()
+    marked = {"metadata": {"event_type": "x", "event_payload": {"id": "d1:0"}}}
     pages = answers(
+        {"ok": True, "bot_id": "B1"},
         {"ok": True, "messages": [{"ts": "9.1", "metadata": 7}], "response_metadata": {"next_cursor": "more"}},
-        {"ok": True, "messages": [{"ts": "8.1", "metadata": {"event_type": "x", "event_payload": {"id": "d1:0"}}}]},
+        {"ok": True, "messages": [{"ts": "8.2", "bot_id": "B2", **marked}, {"ts": "8.1", "bot_id": "B1", **marked}]},
     )
     unknown = Outgoing("C0GENERAL", "hello", "d1", unknown=UnknownAttempt(1_000.0))
     receipt = await adapter(pages, TEAMCHAT_FIND_SENT="true").transmit(unknown)
     assert receipt.result.message == "ts=8.1 (found: an earlier attempt had sent it)"
-    first, second = (each.json() for each in pages.sent)
+    first, second = (each.json() for each in pages.sent[1:])
     assert (first["oldest"], first["include_all_metadata"], second["cursor"]) == ("700.000000", True, "more")
+
+
+@pytest.mark.parametrize("held", [False, True])
+async def test_a_part_of_a_text_that_was_divided_differently_is_not_looked_for(held: bool):
+    pages = answers(POSTED, POSTED)
+    unknown = UnknownAttempt(1_000.0, held=held)
+    outgoing = Outgoing("C0GENERAL", "one. " * 30, "d1", parts_sent=1, parts_total=3, unknown=unknown)
+    receipt = await adapter(pages, TEAMCHAT_FIND_SENT="true", TEAMCHAT_CHUNK_AT="100").transmit(outgoing)
+    assert len(pages.sent) == (0 if held else 2)
+    assert "the text is now divided differently" in (receipt.result.error or receipt.result.message)

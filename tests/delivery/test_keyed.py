@@ -39,6 +39,7 @@ class Chat:
     editable: bool = True
     repeats: dict[str, str] | None = None  # the IDs by key, if it recognises repeats
     finds: bool = False  # it finds what it has among `repeats`
+    looked: list[Mapping[str, str]] = field(default_factory=list)  # in which threads it was looked for messages
     files: dict[str, list[str]] = field(default_factory=dict)  # names by message
     uploads: list[str] = field(default_factory=list)  # names of the files of edits
 
@@ -61,6 +62,7 @@ class Chat:
                 return chat.finds
 
             async def find(self, part: Part, since: float) -> Sent | None:
+                chat.looked.append(part.thread.ref if part.thread else {})
                 id_ = (chat.repeats or {}).get(part.key)
                 return Sent(f"id={id_}", {"id": id_}) if id_ else None
 
@@ -273,6 +275,19 @@ async def test_an_alarm_that_a_worker_sent_before_it_died_is_found_and_edited(wo
     await world.pass_time(LEASE_S + 10)
     await send(world, said("resolved"))
     assert chat.calls == ["post firing", "edit resolved"]
+
+
+async def test_an_alarm_in_a_thread_is_looked_for_there(world: World):
+    chat = Chat(repeats={})
+    chat.script = [None, LOST]
+    start(world, chat)
+    firing = replace(in_thread("firing", key="disk"), policy=Policy.AT_MOST_ONCE)
+    _, unknown = await send(world, in_thread("one"), firing)
+    assert unknown.status is DeliveryStatus.UNCERTAIN
+    chat.finds = True
+    await send(world, said("resolved"))
+    assert chat.calls == ["post one", "post firing", "edit resolved"]
+    assert chat.looked == [{"id": "m1"}]
 
 
 @pytest.mark.parametrize(

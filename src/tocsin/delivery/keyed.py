@@ -49,6 +49,16 @@ def thread_of(name: str, root: Delivery | None) -> MessageThread | None:
     return MessageThread(name, json.loads(root.ref) if root and root.ref else {}) if name else None
 
 
+async def find_last(
+    store: DeliveryStore, channel: str, target: str, key: str
+) -> tuple[Delivery | None, MessageThread | None]:
+    """Return the last delivery of a key that was sent or may have been, and its thread if its message has no ID yet."""
+    last = await store.latest(channel, target, key)
+    if last is None or last.ref or not last.thread:
+        return last, None
+    return last, thread_of(last.thread, await store.thread_root(channel, target, last.thread))
+
+
 def choose_operation(delivery: Delivery, last: Delivery | None, adapter: OutboundAdapter) -> MessageOperation:
     """Return what a delivery does, given the last one with the same key that was sent or may have been."""
     if delivery.operation is MessageOperation.WITHDRAW:
@@ -93,9 +103,17 @@ async def wait_for_sending(store: DeliveryStore, clock: Clock, channel: str, tar
 
 
 async def transmit_keyed(
-    delivery: Delivery, outgoing: Outgoing, last: Delivery | None, adapter: OutboundAdapter, transmit: Transmit
+    delivery: Delivery,
+    outgoing: Outgoing,
+    found: tuple[Delivery | None, MessageThread | None],
+    adapter: OutboundAdapter,
+    transmit: Transmit,
 ) -> KeyedReceipt:
-    """Send, edit or withdraw the message of a delivery's key; `transmit` makes one attempt."""
+    """Send, edit or withdraw the message of a delivery's key; `transmit` makes one attempt.
+
+    `found` is the result of `find_last`.
+    """
+    last, thread = found
     keyed = KeyedMessage(delivery.key, drop_if_gone=delivery.content.get("if_gone") == "drop")
     withdraws = delivery.operation is MessageOperation.WITHDRAW
     if last is None or last.operation is MessageOperation.WITHDRAW:
@@ -104,7 +122,7 @@ async def transmit_keyed(
             return KeyedReceipt(_done(delivery, said), MessageOperation.WITHDRAW, last.revision if last else 0)
         return KeyedReceipt(await transmit(replace(outgoing, keyed=keyed)), revision=last.revision + 1 if last else 1)
     if last.status is DeliveryStatus.UNCERTAIN and not last.ref:
-        last = await _ask_again(last, adapter, transmit)
+        last = await _ask_again(last, thread, adapter, transmit)
         if last is None or not last.ref:
             return await _without_answer(delivery, outgoing, keyed, transmit)
     ref, revision = json.loads(last.ref) if last.ref else {}, last.revision + 1
@@ -166,13 +184,15 @@ def _can_edit(adapter: OutboundAdapter) -> bool:
     return adapter.dresser.ability("key").support is Support.NATIVE
 
 
-async def _ask_again(last: Delivery, adapter: OutboundAdapter, transmit: Transmit) -> Delivery | None:
+async def _ask_again(
+    last: Delivery, thread: MessageThread | None, adapter: OutboundAdapter, transmit: Transmit
+) -> Delivery | None:
     """Repeat an uncertain send where that makes no second message, to learn the message's ID; None if it has none."""
     if not adapter.spec.recognises_repeats and not adapter.finds_sent():
         return None
     again = Outgoing(
         last.target, last.message, last.id, last.parse_mode, extra=last.extra, content=last.content,
-        keyed=KeyedMessage(last.key), unknown=UnknownAttempt(last.created_at, held=True),
+        keyed=KeyedMessage(last.key), thread=thread, unknown=UnknownAttempt(last.created_at, held=True),
     )  # fmt: skip
     receipt = await transmit(again)
     return replace(last, ref=json.dumps(dict(receipt.ref))) if receipt.result.ok and receipt.ref else None

@@ -29,12 +29,17 @@ async def find_channel(api: "TeamchatApi", target: str) -> str:
 
 
 async def find_message(api: "TeamchatApi", channel: str, thread: str, mark: str, since: float) -> str:
-    """Return the timestamp of the message with `mark` that was posted after the Unix time `since`; empty if none."""
+    """Return the timestamp of the bot's message with `mark`, posted after the Unix time `since`; empty if none.
+
+    Members can read the marks, and other apps can post the same ones.
+    """
+    bot = (await api.call("auth.test", {}, proof="bot_id"))["bot_id"]
     where = {"channel": channel, "oldest": f"{since - CLOCKS_DIFFER_S:.6f}", "include_all_metadata": True, "limit": 200}
     method = "conversations.replies" if thread else "conversations.history"
     async for message in _pages(api, method, {**where, "ts": thread} if thread else where, "messages"):
         metadata = message.get("metadata")
-        if isinstance(metadata, dict) and metadata.get("event_payload") == {"id": mark}:
+        is_marked = isinstance(metadata, dict) and metadata.get("event_payload") == {"id": mark}
+        if is_marked and message.get("bot_id") == bot:
             return str(message.get("ts"))
     return ""
 

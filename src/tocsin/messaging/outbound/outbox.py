@@ -18,7 +18,15 @@ from tocsin.core.ids import new_id
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.time.clock import Clock
 from tocsin.core.tracing.spans import SpanKind, current_tracer, span, stored_traceparent
-from tocsin.delivery.keyed import KeyedReceipt, Transmit, encode_ref, thread_of, transmit_keyed, waiting_with_key
+from tocsin.delivery.keyed import (
+    KeyedReceipt,
+    Transmit,
+    encode_ref,
+    find_last,
+    thread_of,
+    transmit_keyed,
+    waiting_with_key,
+)
 from tocsin.delivery.model import (
     CONTENT,
     OPEN,
@@ -258,12 +266,12 @@ class Outbox:
             else:
                 new = self.prepare_outgoing(kind, outgoing, "")
             delivery = new.accepted(self.clock.now())
-            last = await self.store.latest(kind, delivery.target, key)
+            found = await find_last(self.store, kind, delivery.target, key)
         except TocsinError as error:
             failure = error if isinstance(error, RemoteError) else ChannelError(error.sentence())
             result = SendResult(False, kind, outgoing.target, error=error.sentence())
             return KeyedReceipt(Receipt(result, failure=failure), operation)
-        return await transmit_keyed(delivery, replace(outgoing, target=delivery.target), last, adapter, transmit)
+        return await transmit_keyed(delivery, replace(outgoing, target=delivery.target), found, adapter, transmit)
 
     async def keep(
         self, outgoing: Outgoing, receipt: Receipt, source: str, id: str, keyed: KeyedReceipt | None = None
