@@ -1,11 +1,17 @@
 """`tocsin import`: the configuration of another tool as profiles and doors."""
 
 import json
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Cli, cli
 
+from tocsin.core.errors import UnknownChannelError
+from tocsin.features.doors.importing.formats import READERS
+from tocsin.features.doors.importing.plan import ImportPlan
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
 
 __all__ = ["cli"]
@@ -56,6 +62,16 @@ configs:
     urls: ["slack://T1JHA2PS/a-secret/token/#any"]
 smtp: {auth: {basic: {u: a-secret}}}
 """
+
+
+class EveryAddress:
+    """Channels that reach every service by its address, and have no targets of their own."""
+
+    def find_target(self, channel: str, candidates: Sequence[str]) -> tuple[str, str]:
+        raise UnknownChannelError(channel)
+
+    def check_service(self, address: str) -> str:
+        return "apprise"
 
 
 def run(cli: Cli, tool: str, text: str, *options: str) -> tuple[dict, str]:
@@ -116,7 +132,10 @@ def test_addresses_without_a_channel_of_their_own_go_to_the_vault(cli: Cli):
     assert cli("vault", "init").code == 0
     (cli.data_dir / "targets.yaml").write_text('apprise:\n  # mine\n  phone: "pover://a@b"\n')
     [hue] = run(cli, "apprise", APPRISE, "--write")[0]["targets"]
+    [age] = cli("vault", "list", "--json").json()
     assert run(cli, "apprise", APPRISE, "--write")[0]["targets"] == [hue]
+
+    assert cli("vault", "list", "--json").json() == [age]
 
     written = (cli.data_dir / "targets.yaml").read_text()
     assert written == f'apprise:\n  # mine\n  {hue["name"]}: "{hue["entry"]}"\n  phone: "pover://a@b"\n'
@@ -131,6 +150,32 @@ def test_receivers_of_alertmanager_with_an_address_of_apprise_are_targets(cli: C
     found, _ = run(cli, "alertmanager", f"receivers: [{{name: phones, {receiver}}}]")
     assert (services(found), left_out(found)) == (["pover"], ["phones: opsgenie_configs 1"])
     assert found["doors"] == [{"name": "phones", "protocol": "alertmanager", "profile": "phones"}]
+
+
+@pytest.mark.parametrize(
+    ("config", "service", "address"),
+    [
+        ("pushover_configs: [{user_key: u/1, token: t}]", "pover", "pover://u%2F1@t"),
+        ("victorops_configs: [{api_key: k, routing_key: r}]", "splunk", "victorops://r@k"),
+        ("opsgenie_configs: [{api_key: k}]", "opsgenie", "opsgenie://k"),
+        ("opsgenie_configs: [{api_key: k, api_url: https://api.eu.opsgenie.com/}]", "", ""),
+    ],
+)
+def test_the_addresses_of_receivers_are_those_that_apprise_reads(config: str, service: str, address: str):
+    plan = ImportPlan(EveryAddress())
+    READERS["alertmanager"](f"receivers: [{{name: phones, {config}}}]", Path("alertmanager.yml"), plan)
+    assert [each.address for each in plan.services] == [address] * bool(address)
+    if address:
+        shown = f"import apprise; [found] = apprise.Apprise({address!r}); print(found.url())"
+        told = subprocess.run([sys.executable, "-c", shown], check=True, capture_output=True, text=True)
+        assert told.stdout.startswith(f"{service}://")
+    assert bool(plan.left_out) is not bool(address)
+
+
+def test_a_service_whose_name_begins_with_a_digit_goes_to_the_vault(cli: Cli):
+    assert cli("vault", "init").code == 0
+    found, _ = run(cli, "apprise", "oncall=46elks://user:a-secret@+15551234567/\n", "--write")
+    assert (services(found), left_out(found)) == (["46elks"], [])
 
 
 def test_nothing_is_stored_without_write(cli: Cli):

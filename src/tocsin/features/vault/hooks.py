@@ -55,10 +55,10 @@ class OpenVault(NamedTuple):
             return {}
 
     async def store(self, name: str, value: str, /, *, source: str) -> None:
-        """Store a value."""
+        """Store a value; one that is there already keeps its age."""
         import asyncio
 
-        await asyncio.to_thread(self.vault.set, name, value, source=source)
+        await asyncio.to_thread(self.vault.import_values, {name: value}, origin=source, source=source)
 
     async def names(self) -> Sequence[str] | None:
         """Return the names of the secrets; `None` if the vault cannot be read."""

@@ -15,7 +15,7 @@ _TARGET_KEYS = ("channel", "chat_id", "to", "topic", "room_id", "room")  # of Al
 _SERVICES = {
     "pushover_configs": ("pover://{}@{}", "user_key", "token"),
     "opsgenie_configs": ("opsgenie://{}", "api_key"),
-    "victorops_configs": ("victorops://{}/{}", "api_key", "routing_key"),
+    "victorops_configs": ("victorops://{}@{}", "routing_key", "api_key"),
 }
 _ADDRESS = re.compile(r"(?:(?P<tags>[^=:/]+)=)?\s*(?P<address>[a-z0-9]+://\S+)", re.IGNORECASE)
 
@@ -79,6 +79,8 @@ def read_alertmanager(text: str, path: Path, plan: ImportPlan) -> None:
 
 def _service(key: str, config: Any) -> str:
     form, *names = _SERVICES.get(key, ("", ""))
+    if isinstance(config, dict) and config.get("api_url"):
+        return ""  # another region or server, which the address does not name
     given = [quote(str(config.get(name) or ""), safe="") for name in names] if isinstance(config, dict) else [""]
     return form.format(*given) if all(given) else ""
 

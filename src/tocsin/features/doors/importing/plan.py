@@ -42,7 +42,7 @@ class ImportedService(NamedTuple):
     @property
     def secret(self) -> str:
         """The name of the address in the vault."""
-        return re.sub(r"\W", "_", f"{self.name}_URL".upper())
+        return re.sub(r"\W", "_", f"{self.channel}_{self.name}_URL".upper())  # a service's name may begin with a digit
 
     @property
     def entry(self) -> str:
