@@ -84,7 +84,13 @@ async def test_the_message_describes_the_files_of_named_parts(live: Live, kind: 
 
 @pytest.mark.parametrize(
     ("item", "said"),
-    [({"part": "b"}, "no further file in a part 'b'"), ({"part": "a", "size": 1}, "unknown key 'size'")],
+    [
+        ({"part": "b"}, "no further file in a part 'b'"),
+        ({"part": "a", "size": 1}, "unknown key 'size'"),
+        ({"part": "a", "mimetype": "text/plain"}, "unknown key 'mimetype'"),
+        ({"part": "a", "name": {"a": 1}}, "`name` must be text"),
+        ({"part": "a", "alt": None}, "`alt` must be text"),
+    ],
 )
 async def test_a_description_without_its_file_is_refused(live: Live, item: dict[str, object], said: str):
     client, _ = live

@@ -79,9 +79,13 @@ def _describe(document: bytes, names: list[str], files: list[Mapping[str, Any]])
             detail = f"attach: the form has no further file in a part {str(item['part'])[:60]!r}."
             raise HttpProblemError("validation-failed", detail)
         described.add(number)
-        changes = {name.replace("mime", "type"): value for name, value in item.items() if name != "part"}
-        if unknown := set(changes) - {"name", "type", "alt"}:
+        changes = {name: value for name, value in item.items() if name != "part"}
+        if unknown := set(changes) - {"name", "type", "mime", "alt"}:
             raise HttpProblemError("validation-failed", f"attach: unknown key {min(unknown)[:60]!r} beside `part`.")
+        if wrong := [name for name, value in changes.items() if not isinstance(value, str)]:
+            raise HttpProblemError("validation-failed", f"attach: `{wrong[0]}` must be text.")
+        if "mime" in changes:
+            changes = {"type": changes.pop("mime"), **changes}
         files[number] = {**files[number], **changes}
     rest = [each for each in given if not (isinstance(each, dict) and "part" in each)]
     return json.dumps({**read, "attach": rest} if rest else {k: v for k, v in read.items() if k != "attach"}).encode()
