@@ -384,6 +384,14 @@ async def test_an_unknown_profile_and_a_store_that_is_away_are_errors(office: Of
     assert office.entries() == []
 
 
+@pytest.mark.parametrize("content", [{"key": "disk"}, {"thread": "alerts"}])
+async def test_a_message_that_needs_a_store_that_is_away_may_be_sent_again(office: Office, content: dict[str, str]):
+    await office.database.aclose()
+    receipt = await office.messenger.send("bell", "tower", "x", TEST, content=content)
+    assert receipt.failure
+    assert receipt.failure.kind is FailureKind.TRANSIENT
+
+
 # --- replies
 
 

@@ -8,7 +8,7 @@ from tocsin.channels.contract import COMMONMARK, NO_CONTENT, PLAIN, Outgoing, Re
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
-from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, StoreUnavailableError, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.tasks import to_the_end
 from tocsin.core.text.strings import number_of, truncate
@@ -196,7 +196,10 @@ class Messenger:
 
     def _refusal_receipt(self, channel: str, target: str, error: TocsinError) -> Receipt:
         """Return the receipt for a channel that cannot be used."""
-        failure = error if isinstance(error, RemoteError) else ChannelError(str(error), provider_code=error.code)
+        kind = FailureKind.TRANSIENT if isinstance(error, StoreUnavailableError) else FailureKind.PERMANENT
+        failure = (
+            error if isinstance(error, RemoteError) else ChannelError(str(error), kind=kind, provider_code=error.code)
+        )
         result = SendResult(False, self._registry.kind_of(channel), target, error=error.in_result())
         return Receipt(result, failure=failure)
 

@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.action_tokens import with_secret
+from tocsin.channels.attempt import to_failure
 from tocsin.channels.contract import NO_CONTENT, OutboundAdapter, Outgoing, Receipt, SendResult
 from tocsin.channels.model import Support, with_key
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
-from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, TocsinError, TooManyPartsError
+from tocsin.core.errors import ChannelError, ConfigError, FailureKind, TocsinError, TooManyPartsError
 from tocsin.core.ids import new_id
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.time.clock import Clock
@@ -268,7 +269,7 @@ class Outbox:
             delivery = new.accepted(self.clock.now())
             found = await find_last(self.store, kind, delivery.target, key)
         except TocsinError as error:
-            failure = error if isinstance(error, RemoteError) else ChannelError(error.sentence())
+            failure = to_failure(error, adapter.spec.how_to_install)
             result = SendResult(False, kind, outgoing.target, error=error.sentence())
             return KeyedReceipt(Receipt(result, failure=failure), operation)
         return await transmit_keyed(delivery, replace(outgoing, target=delivery.target), found, adapter, transmit)
