@@ -111,6 +111,18 @@ async def test_pings_that_were_counted_before_a_kill_are_not_counted_twice(hosts
     assert ((await heartbeats.get("job")).pings, after < until) == (2, True)
 
 
+async def test_a_ping_that_another_version_wrote_does_not_hold_up_the_others(hosts: Hosts):
+    relay = await hosts.owner.heartbeats.relay()
+    client = hosts.owner.heartbeats.context.shared_redis()
+    assert relay is not None
+    assert client is not None
+    for document in ("{}", '{"digest": "d", "at": 1, "body": "", "kind": "newer"}', "no JSON"):
+        await client.command("XADD", f"{{tocsin:heartbeats}}:pings:{relay.host}", "*", "ping", document)
+    await hosts.ping("job")
+    await hosts.step()
+    assert (await hosts.owner.heartbeats.get("job")).pings == 1
+
+
 async def test_a_removed_heartbeat_is_unknown_on_every_host(hosts: Hosts):
     code = (await hosts.owner.heartbeats.get("job")).code
     await hosts.owner.heartbeats.remove("job", TEST)

@@ -5,6 +5,7 @@ ones. A ping waits in the stream of its host with the time at which it was recei
 """
 
 import json
+import logging
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -16,6 +17,8 @@ from tocsin.features.heartbeats.store import PING_KEY, HeartbeatStore
 
 if TYPE_CHECKING:
     from tocsin.core.storage.redis_client import RedisClient
+
+log = logging.getLogger(__name__)
 
 MAX_WAITING = 100_000  # pings for one host; above it, the oldest are dropped
 AT_ONCE = 200
@@ -55,7 +58,7 @@ class PingRelay:
             if not found:
                 return
             known = {each.digest: each for each in await self._addresses()}
-            read = [_relayed(json.loads(fields[1]), known) for _, fields in found]
+            read = [_relayed(fields[1], known) for _, fields in found]
             await self._store.take_relayed(after, bytes(found[-1][0]).decode(), [each for each in read if each], now)
             await self._client.command("XDEL", f"{_PINGS}{self.host}", *(entry for entry, _ in found))
 
@@ -103,11 +106,14 @@ class PingRelay:
         return bool(owner)
 
 
-def _relayed(document: dict[str, Any], known: Mapping[str, AddressedPing]) -> RelayedPing | None:
-    """Return a ping; `None` if its heartbeat was removed meanwhile."""
-    digest, at = document.pop("digest"), document.pop("at")
-    body, kind = b64decode(document.pop("body")), PingKind(document.pop("kind"))
-    address = known.get(digest)
-    if address is None:
+def _relayed(text: bytes, known: Mapping[str, AddressedPing]) -> RelayedPing | None:
+    """Return a ping; `None` if its heartbeat was removed meanwhile, or a host of another version wrote it."""
+    try:
+        document: dict[str, Any] = json.loads(text)
+        address, at = known.get(document.pop("digest")), document.pop("at")
+        body, kind = b64decode(document.pop("body")), PingKind(document.pop("kind"))
+        ping = ReceivedPing(**document, kind=kind, body=body)
+    except (ValueError, TypeError, KeyError):  # it must not hold up those after it
+        log.warning("a ping from another host cannot be read: it runs another version")
         return None
-    return RelayedPing(address.column, address.value, ReceivedPing(**document, kind=kind, body=body), at)
+    return None if address is None else RelayedPing(address.column, address.value, ping, at)
