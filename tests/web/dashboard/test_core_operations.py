@@ -1,7 +1,10 @@
 """The operations of the core: status, messaging, deliveries, audit, settings, access, triggers."""
 
+import csv
+import io
 import json
 
+from tocsin.core.audit.actions import AuditAction
 from tocsin.core.http.transport import HttpResponse
 from tocsin.runs.model import RunResult, RunSpec, RunStatus, RunTrigger
 from tocsin.web.http.metrics import CONTENT_TYPE
@@ -201,6 +204,15 @@ async def test_the_audit_log_is_tailed_searched_verified_and_exported(whole, tra
     table = (await whole.get("/api/audit/tail", Accept="text/csv")).body.decode().splitlines()
     assert table[0].startswith("id,ts,action")
     assert (await whole.get("/api/audit/search?since=yesterday")).status == 422
+
+
+async def test_no_cell_of_an_exported_audit_log_is_a_formula(whole, program):
+    for detail in ("=1+1", " @SUM(1)", "\r-1", "1=1"):
+        program.audit.record(AuditAction("test.note", "A test."), detail, source="test", metadata={})
+    table = (await whole.get("/api/audit/search?action=test.note", Accept="text/csv")).body.decode()
+    details = [row["detail"].lstrip() for row in csv.DictReader(io.StringIO(table, newline=""))]
+    assert details[0] == "1=1"
+    assert all(each.startswith("'") for each in details[1:])
 
 
 async def test_a_conversation_that_has_changed_since_it_was_read_is_not_deleted(whole):

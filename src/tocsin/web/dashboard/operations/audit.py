@@ -28,6 +28,8 @@ from tocsin.rest.refusals import parse_time, refuse_parameter
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 _COLUMNS = ("id", "ts", "action", "detail", "source", "actor", "ip", "request_id", "outcome")
 
+_FORMULA = frozenset("=+-@")  # a spreadsheet evaluates text that begins with one of them
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditPage:
@@ -183,8 +185,7 @@ def _csv(items: Sequence[AuditRecord]) -> str:
     writer = csv.writer(out)
     writer.writerow(_COLUMNS)
     for item in items:
-        # A spreadsheet interprets text with such a prefix as a formula.
         found = (getattr(item, name) for name in _COLUMNS)
         cells = ["" if value is None else str(value) for value in found]
-        writer.writerow([f"'{cell}" if cell[:1] in {"=", "+", "-", "@", "\t"} else cell for cell in cells])
+        writer.writerow([f"'{cell}" if cell.lstrip()[:1] in _FORMULA else cell for cell in cells])
     return out.getvalue()
