@@ -47,6 +47,11 @@ class Progress:
             return f"the text was sent, but not every file: {error}"
         return f"sent {self.sent} of {self.total} parts: {error}" if self.total > 1 else error
 
+    def require(self, total: int) -> None:
+        """Raise ChannelError unless an earlier attempt had as many parts, as far as its worker lived to tell."""
+        if total not in {0, self.total}:
+            raise ChannelError("the text is now divided differently")
+
     def record(self, sent: str | Sent, redact: Callable[[str], str]) -> None:
         """Take over what a channel returned for a part."""
         if isinstance(sent, Sent):

@@ -307,15 +307,13 @@ class OutboundAdapter(ABC):
         mode, extra, total, last_text = outgoing.parse_mode, outgoing.extra, len(parts), len(texts) - 1
         # If a changed setting splits the text differently, all parts are sent again.
         progress.total, progress.sent = total, outgoing.parts_sent if outgoing.parts_total == total else 0
-        progress.texts, progress.ref = len(texts), outgoing.ref if progress.sent else progress.ref
-        first, unknown = progress.sent, outgoing.unknown
+        progress.texts, progress.ref = len(texts), outgoing.ref if (first := progress.sent) else progress.ref
         for number, ((text, markup), attached) in enumerate(parts[first:], start=first):
             key = f"{outgoing.key or os.urandom(16).hex()}:{number}"
             where = (not number, number == last_text, content, keyed, outgoing.thread, attached, keeps)
             part = Part(target, text, key, mode, markup, extra, *where, progress.ref if number else NO_REF)
-            found = None
-            if unknown and number == first and not part.edits:
-                found = await self._look_for(part, unknown, outgoing.parts_total, progress)
+            unknown = outgoing.unknown if number == first and not part.edits else None
+            found = await self._look_for(part, unknown, outgoing.parts_total, progress) if unknown else None
             try:
                 progress.record(found or await self._deliver_with_retry(part, progress), self._redact)
             except MessageGoneError as gone:
@@ -334,10 +332,8 @@ class OutboundAdapter(ABC):
 
     async def _look_for(self, part: Part, unknown: UnknownAttempt, total: int, progress: Progress) -> Sent | None:
         """Return the part that an earlier attempt at `total` parts sent, if the product has it."""
-        if total not in {0, progress.total}:  # 0: its worker died before it had sent a part
-            progress.remark = not_found_out(ChannelError("the text is now divided differently"), unknown)
-            return None
         try:
+            progress.require(total)
             with self._send_limits.limit():
                 found = await self.find(part, unknown.since)
         except Exception as error:  # noqa: BLE001  # the channel's code may raise anything

@@ -49,7 +49,7 @@ def thread_of(name: str, root: Delivery | None) -> MessageThread | None:
     return MessageThread(name, json.loads(root.ref) if root and root.ref else {}) if name else None
 
 
-async def find_last(
+async def last_of(
     store: DeliveryStore, channel: str, target: str, key: str
 ) -> tuple[Delivery | None, MessageThread | None]:
     """Return the last delivery of a key that was sent or may have been, and its thread if its message has no ID yet."""
@@ -73,10 +73,10 @@ async def is_known(store: DeliveryStore, channel: str, target: str, key: str) ->
     """Whether a message with the key was sent, or may have been, or is under way."""
     if await store.latest(channel, target, key):
         return True
-    return bool(await waiting_with_key(store, channel, target, key, (*_WAITING, DeliveryStatus.SENDING)))
+    return bool(await waiting_of(store, channel, target, key, (*_WAITING, DeliveryStatus.SENDING)))
 
 
-async def waiting_with_key(
+async def waiting_of(
     store: DeliveryStore, channel: str, target: str, key: str, statuses: Iterable[DeliveryStatus] = _WAITING
 ) -> list[Delivery]:
     """Return the deliveries of a key that wait in the queue."""
@@ -111,7 +111,7 @@ async def transmit_keyed(
 ) -> KeyedReceipt:
     """Send, edit or withdraw the message of a delivery's key; `transmit` makes one attempt.
 
-    `found` is the result of `find_last`.
+    `found` is the result of `last_of`.
     """
     last, thread = found
     keyed = KeyedMessage(delivery.key, drop_if_gone=delivery.content.get("if_gone") == "drop")
