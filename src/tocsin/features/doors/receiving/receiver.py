@@ -118,7 +118,8 @@ class DoorReceiver:
         await keep_files(request, self._doors.context.abilities.files)
         number = await self._doors.store.take(door, kept, repeat_key(request), status)
         if number is None:
-            return protocol.refused(Refusal(RefusalReason.UNKNOWN_TOKEN, "no door has this token"))
+            refusal = Refusal(RefusalReason.UNKNOWN_TOKEN, "no door has this token", request=request)
+            return protocol.refused(refusal)
         self._worker.wake()
         return protocol.accepted(StoredReceipt(request, number, messages, door.name))
 
