@@ -7,6 +7,7 @@ import { nextPage, withRecord } from "tocsin/lib/list.js";
 import { definePage } from "tocsin/lib/page.js";
 import { go, link } from "tocsin/lib/router.js";
 import { FileNote } from "tocsin/parts/file_note.js";
+import { Icon } from "tocsin/parts/icon.js";
 import { PageHead } from "tocsin/parts/page_head.js";
 import { Empty } from "tocsin/parts/states.js";
 import { Table } from "tocsin/parts/table.js";
@@ -31,8 +32,8 @@ export const page = definePage({
 
 /** @param {import("tocsin/lib/page.js").PageProps<List>} props */
 function Doors({ data, query, change }) {
-  const add = html`<a class="button button--primary" href="#/doors/new">${DOORS.add}</a>`;
-  const empty = query.q ? undefined : html`<${Empty} icon="doors" text=${DOORS.empty} command=${DOORS.command} />`;
+  const add = html`<a class="button button--primary" href="#/doors/new"><${Icon} name="plus" />${DOORS.add}</a>`;
+  const empty = query.q ? undefined : html`<${Empty} icon="doors" text=${DOORS.empty} action=${add} command=${DOORS.command} />`;
   useKeys([{ keys: "n", label: DOORS.add, run: () => go("#/doors/new") }]);
   return html`<${PageHead} title=${DOORS.title} note=${DOORS.note} actions=${add} />
     ${(data.items.length > 5 || query.q) && html`<${Toolbar}><${FilterBox} value=${query.q} /><//>`}
