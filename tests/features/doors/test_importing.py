@@ -145,6 +145,19 @@ def test_addresses_without_a_channel_of_their_own_go_to_the_vault(cli: Cli):
     assert "apprise" in kinds
 
 
+def test_receivers_of_pagerduty_are_targets_in_their_region_and_those_of_other_servers_are_left_out(cli: Cli):
+    urls = ("", ", url: 'https://events.eu.pagerduty.com/v2/enqueue'", ", url: 'https://incidents.example.org'")
+    configs = ", ".join(f"{{routing_key: {str(n) * 32}{url}}}" for n, url in enumerate(urls, start=1))
+    assert cli("vault", "init").code == 0
+
+    found, _ = run(cli, "alertmanager", f"receivers: [{{name: phones, pagerduty_configs: [{configs}]}}]", "--write")
+
+    assert (services(found), left_out(found)) == (["pagerduty", "pagerduty"], ["phones: pagerduty_configs 3"])
+    names = [each["entry"].removeprefix("${vault:").removesuffix("}") for each in found["targets"]]
+    stored = [cli("vault", "get", name).out.strip() for name in names]
+    assert stored == [f"pagerduty://{'1' * 32}@{'1' * 32}", f"pagerduty://{'2' * 32}@{'2' * 32}?region=eu"]
+
+
 def test_receivers_of_alertmanager_with_an_address_of_apprise_are_targets(cli: Cli):
     receiver = "pushover_configs: [{user_key: u, token: a-secret}], opsgenie_configs: [{api_key_file: /etc/key}]"
     found, _ = run(cli, "alertmanager", f"receivers: [{{name: phones, {receiver}}}]")

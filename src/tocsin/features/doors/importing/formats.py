@@ -15,7 +15,13 @@ _TARGET_KEYS = ("channel", "chat_id", "to", "topic", "room_id", "room")  # of Al
 _SERVICES = {
     "pushover_configs": ("pover://{}@{}", "user_key", "token"),
     "opsgenie_configs": ("opsgenie://{}", "api_key"),
+    # Events API v2 asks for no API key, but the form of Apprise does.
+    "pagerduty_configs": ("pagerduty://{0}@{0}", "routing_key"),
     "victorops_configs": ("victorops://{}@{}", "routing_key", "api_key"),
+}
+_PAGERDUTY = {
+    "https://events.pagerduty.com/v2/enqueue": "",
+    "https://events.eu.pagerduty.com/v2/enqueue": "?region=eu",
 }
 _ADDRESS = re.compile(r"(?:(?P<tags>[^=:/]+)=)?\s*(?P<address>[a-z0-9]+://\S+)", re.IGNORECASE)
 
@@ -60,14 +66,17 @@ def _of_yaml(text: str, path: Path, plan: ImportPlan) -> list[tuple[str, str, li
 
 def read_alertmanager(text: str, path: Path, plan: ImportPlan) -> None:
     """Read `alertmanager.yml`: a profile and a door per receiver."""
-    for receiver in _list(_document(text, path).get("receivers")):
+    document = _document(text, path)
+    everywhere = document.get("global")
+    pagerduty = everywhere.get("pagerduty_url") if isinstance(everywhere, dict) else None
+    for receiver in _list(document.get("receivers")):
         if not isinstance(receiver, dict) or not receiver.get("name"):
             continue
         name = str(receiver["name"])
         for key, configs in receiver.items():
             for number, config in enumerate(_list(configs) if key.endswith("_configs") else (), start=1):
                 what = f"{name}: {key} {number}"
-                if address := _service(key, config):
+                if address := _service(key, config, pagerduty):
                     plan.add_service(name_of(name), address, what)
                     continue
                 given = [config[each] for each in _TARGET_KEYS if isinstance(config, dict) and config.get(each)]
@@ -77,12 +86,21 @@ def read_alertmanager(text: str, path: Path, plan: ImportPlan) -> None:
         plan.add_door(name, "alertmanager")
 
 
-def _service(key: str, config: Any) -> str:
+def _service(key: str, config: Any, pagerduty: Any) -> str:
+    """Return the address of Apprise for a receiver; empty if there is none, or it sends elsewhere than to PagerDuty."""
     form, *names = _SERVICES.get(key, ("", ""))
     if isinstance(config, dict) and config.get("api_url"):
         return ""  # another region or server, which the address does not name
     given = [quote(str(config.get(name) or ""), safe="") for name in names] if isinstance(config, dict) else [""]
-    return form.format(*given) if all(given) else ""
+    if not all(given):
+        return ""
+    region = ""
+    if key == "pagerduty_configs":
+        url = str(config.get("url") or pagerduty or next(iter(_PAGERDUTY)))
+        if (found := _PAGERDUTY.get(url)) is None:
+            return ""
+        region = found
+    return form.format(*given) + region
 
 
 def read_ntfy(text: str, path: Path, plan: ImportPlan) -> None:
