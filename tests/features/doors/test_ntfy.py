@@ -136,6 +136,8 @@ async def test_priorities(front: FrontBench, address: DoorAddress, priority: str
         (b"text", "?attach=https://e.org/p.png", "text\nhttps://e.org/p.png", []),
         (b"", "?m=one%5Cntwo", "one\ntwo", []),
         (b"wins", "?m=loses", "wins", []),
+        (b"x" * 70_000, "", "You received a file: attachment", ["attachment"]),
+        (b"\xff" * 2_000_000, "", "You received a file: attachment", ["attachment"]),
         (b"mail", "?click=mailto:a@e.org", "mail\nmailto:a@e.org", []),
     ],
 )
@@ -146,6 +148,12 @@ async def test_what_is_text_and_what_is_a_file(
 
     [sent] = await front.work()
     assert (sent.message, names_of(sent)) == (text, files)
+
+
+async def test_a_body_of_unknown_length_that_is_too_large_is_refused_as_a_file(front: FrontBench, address: DoorAddress):
+    answer = await front.post(topic_of(address), b"\xff" * (16 * 1024 * 1024 + 1))
+
+    assert (answer.status, answer.json()["code"]) == (413, 41_301)
 
 
 async def test_markdown_is_read_as_such(front: FrontBench, address: DoorAddress):

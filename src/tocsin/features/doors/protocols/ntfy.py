@@ -24,6 +24,7 @@ from tocsin.features.doors.protocols.ntfy_fields import (
     time_of,
 )
 from tocsin.features.doors.protocols.protocol import (
+    MIB,
     BadRequestError,
     DoorProtocol,
     ProtocolRoute,
@@ -68,6 +69,7 @@ class NtfyProtocol(DoorProtocol):
 
     name: ClassVar[str] = "ntfy"
     label: ClassVar[str] = "ntfy"
+    max_bytes: ClassVar[int] = 16 * MIB  # without a length and a name in its headers; the original takes 15 MB
     routes: ClassVar[Sequence[ProtocolRoute]] = (
         ProtocolRoute("/v1/health", ("GET",)),
         ProtocolRoute(ROOT, ("POST", "PUT", "OPTIONS")),
@@ -104,9 +106,11 @@ class NtfyProtocol(DoorProtocol):
         return str(fields.get("filename") or ("attachment" if is_large else "")) or None
 
     def is_file(self, request: DoorRequest) -> bool:
-        """Whether the body of a message is not text."""
-        is_text = _text(request.body) is not None
-        return not (is_text or request.route == ROOT or read_fields(request, None).get("attach"))
+        """Whether the body of a message is too large for a text, or none."""
+        if request.route == ROOT or (len(request.body) <= MAX_TEXT_BYTES and _text(request.body) is not None):
+            return False
+        fields = read_fields(request, None)
+        return not (fields.get("attach") or is_template(fields))
 
     def secrets_in(self, token: str) -> Sequence[str]:
         """Return the token, and the end of the topic."""
