@@ -94,11 +94,17 @@ FrontHandler = Callable[[FrontRequest], Awaitable[FrontResponse]]
 
 @dataclass(frozen=True, slots=True)
 class FrontRoute:
-    """A route of the front door. Logs and metrics show the template `path`, never the path of a request."""
+    """A route of the front door. Logs and metrics show the template `path`, never the path of a request.
+
+    `limited` takes the place of a refusal once an address has too many of them, `unavailable` that of a
+    StoreUnavailableError.
+    """
 
     path: str
     handler: FrontHandler
     methods: Sequence[str] = ("GET", "POST")
+    limited: FrontResponse = FrontResponse(429, b"rate limited", headers={"Retry-After": "60"})
+    unavailable: FrontResponse = FrontResponse(503, b"try again", headers={"Retry-After": "5"})
 
 
 @dataclass(frozen=True, slots=True)

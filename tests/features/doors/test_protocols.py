@@ -4,10 +4,11 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.features.doors.conftest import FrontBench, gzip_bomb
+from tests.features.doors.conftest import TEST, FrontBench, gzip_bomb, open_front
 
 from tocsin.channels.content import read_content
 from tocsin.features.doors.model import Door, DoorAddress, DoorDefinition, DoorRequest
@@ -124,6 +125,37 @@ async def test_no_body_breaks_a_protocol(
 
     assert answer.status in {200, 202, 204, 400, 413, 415, 422, 431}
     await front.work()
+
+
+@pytest.mark.parametrize("protocol", OVER_HTTP)
+async def test_beyond_the_limit_of_refusals_a_protocol_answers_503_in_its_own_shape(tmp_path: Path, protocol: str):
+    """Alertmanager and others give up after a 429."""
+    async with open_front(tmp_path, {"RATE_LIMIT_PER_IP": "1"}) as front:
+        address = await front.add(protocol=protocol)
+        path, headers = AUTHORIZED[protocol](address)
+        wrong = {"topic": "alerts", "routing_key": address.token}
+        await front.doors.remove(address.name, TEST)
+
+        first, second = [await front.post(path, wrong, *headers) for _ in range(2)]
+
+    assert (first.status // 100, second.status, second.header("retry-after")) == (4, 503, "30")
+    assert second.header("content-type") == first.header("content-type")
+    if "json" in first.header("content-type"):
+        assert type(second.json()) is type(first.json())
+        assert isinstance(first.json(), str) or second.json().keys() == first.json().keys()
+
+
+@pytest.mark.parametrize("protocol", OVER_HTTP)
+async def test_what_cannot_be_stored_is_answered_with_503_in_the_shape_of_a_protocol(front: FrontBench, protocol: str):
+    address = await front.add(protocol=protocol)
+    path, headers = AUTHORIZED[protocol](address)
+    await front.bench.app.stores.database.aclose()
+
+    answer = await front.post(path, {"topic": "alerts", "routing_key": address.token, "text": "t"}, *headers)
+
+    refused = PROTOCOLS[protocol].refused(Refusal(RefusalReason.UNAVAILABLE, "the request cannot be stored now"))
+    assert (answer.status, answer.header("retry-after")) == (503, "30")
+    assert answer.header("content-type") == refused.media_type
 
 
 @pytest.mark.parametrize("protocol", OVER_HTTP)

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from tocsin.features.doors.mail.listener import MailListener
 from tocsin.features.doors.mail.receiver import MailReceiver
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
-from tocsin.features.doors.protocols.protocol import DoorProtocol
+from tocsin.features.doors.protocols.protocol import DoorProtocol, Refusal, RefusalReason
 from tocsin.features.doors.receiving.receiver import DoorReceiver
 from tocsin.features.doors.receiving.worker import DoorWorker
 from tocsin.features.doors.service import Doors
 from tocsin.features.front_door import FrontDoor, FrontHandler, FrontRequest, FrontResponse, FrontRoute
+
+_LIMITED = Refusal(RefusalReason.TOO_MANY, "too many requests of this address were refused")
+_UNAVAILABLE = Refusal(RefusalReason.UNAVAILABLE, "the request cannot be stored now")
 
 
 class DoorsAtTheDoor:
@@ -51,7 +54,14 @@ def front_routes(doors: Doors) -> Sequence[FrontRoute]:
             methods.setdefault(path, set()).update(usable)
     receiver = _at_the_door(doors).receiver
     return [
-        FrontRoute(path, _handler(receiver, path, shared), sorted(methods[path])) for path, shared in protocols.items()
+        FrontRoute(
+            path,
+            _handler(receiver, path, shared),
+            sorted(methods[path]),
+            limited=shared[0].refused(_LIMITED),
+            unavailable=shared[0].refused(_UNAVAILABLE),
+        )
+        for path, shared in protocols.items()
     ]
 
 

@@ -101,7 +101,7 @@ class PingRoutes:
         if found is PingOutcome.TOO_MANY:
             return _LIMITED
         if found is PingOutcome.UNKNOWN:
-            return _json({"ok": False, "msg": "Monitor not found or not active."}, 404)
+            return _NOT_ACTIVE
         return _json({"ok": True}, 200)
 
     async def cronitor(self, request: FrontRequest) -> FrontResponse:
@@ -164,6 +164,9 @@ def _json(document: object, status: int) -> FrontResponse:
     )
 
 
+_NOT_ACTIVE = _json({"ok": False, "msg": "Monitor not found or not active."}, 404)  # every error, as the original
+
+
 class HeartbeatsAtTheDoor:
     """What one process has of heartbeats while its front door listens."""
 
@@ -184,9 +187,9 @@ def front_routes(heartbeats: Heartbeats) -> Sequence[FrontRoute]:
     door = _at_the_door(heartbeats)
     pings: FrontHandler = door.pings.ping
     return [
-        FrontRoute("/ping/{address:path}", pings),
-        FrontRoute("/api/push/{token}", door.pings.push, ANY_METHOD),
-        FrontRoute("/p/{key}/{monitor}", door.pings.cronitor),
+        FrontRoute("/ping/{address:path}", pings, limited=_LIMITED),
+        FrontRoute("/api/push/{token}", door.pings.push, ANY_METHOD, limited=_NOT_ACTIVE),
+        FrontRoute("/p/{key}/{monitor}", door.pings.cronitor, limited=_LIMITED),
         FrontRoute("/badge/{key}/{file}", door.badges.show, ("GET",)),
     ]
 

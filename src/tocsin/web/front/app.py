@@ -22,7 +22,6 @@ from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.time.ratelimit import Limiter, MakeLimiter, RateLimiter
 from tocsin.features.front_door import (
     RESERVED,
-    FrontHandler,
     FrontRequest,
     FrontResponse,
     FrontRoute,
@@ -38,8 +37,6 @@ from tocsin.web.http.responses import JsonResponse
 log = logging.getLogger(__name__)
 
 _REFUSALS = frozenset({400, 401, 403, 404})
-_LIMITED = FrontResponse(429, b"rate limited", headers={"Retry-After": "60"})
-_UNAVAILABLE = FrontResponse(503, b"try again", headers={"Retry-After": "5"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +77,7 @@ def _ordered(routes: Sequence[FrontRoute]) -> list[FrontRoute]:
 
 
 def _route(route: FrontRoute, refusals: Limiter) -> Route:
-    endpoint = _Endpoint(route.path, route.handler, refusals)
-    return Route(route.path, endpoint, methods=list(route.methods))
+    return Route(route.path, _Endpoint(route, refusals), methods=list(route.methods))
 
 
 class _Dispatcher:
@@ -111,22 +107,21 @@ class _Dispatcher:
 class _Endpoint:
     """One route: builds the request of its handler, and sends the response."""
 
-    def __init__(self, path: str, handler: FrontHandler, refusals: Limiter) -> None:
-        self._path = path
-        self._handler = handler
+    def __init__(self, route: FrontRoute, refusals: Limiter) -> None:
+        self._route = route
         self._refusals = refusals
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["tocsin.route"] = self._path
+        scope["tocsin.route"] = path = self._route.path
         try:
-            found = await self._handler(_request(scope, receive))
+            found = await self._route.handler(_request(scope, receive))
         except StoreUnavailableError as error:
-            log.warning("a request to the front door was refused", extra={"route": self._path, "reason": str(error)})
-            found = _UNAVAILABLE
+            log.warning("a request to the front door was refused", extra={"route": path, "reason": str(error)})
+            found = self._route.unavailable
         except RequestCutOffError:  # the client reads no response
             found = FrontResponse(408)
         if found.status in _REFUSALS and not await _take(self._refusals, bucket_key(scope["tocsin.client"])):
-            found = _LIMITED
+            found = self._route.limited
         headers = {"Cache-Control": "no-store", **found.headers}
         response = Response(found.body, found.status, headers, found.media_type)
         await response(scope, receive, send)
