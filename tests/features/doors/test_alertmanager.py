@@ -88,12 +88,27 @@ async def test_what_is_not_a_list_of_alerts_is_refused_with_a_json_text(front: F
     assert (answer.status, isinstance(answer.json(), str)) == (400, True)
 
 
-async def test_more_alerts_than_prometheus_sends_at_once_are_refused(front: FrontBench):
+async def test_more_alerts_than_prometheus_sends_at_once_are_stored_in_parts(front: FrontBench):
     address = await front.add(protocol="alertmanager")
+    alerts = [alert(front, instance=str(n)) for n in range(300)]
+    again = ("Idempotency-Key", "one")
 
-    assert await post(front, address.token, *[alert(front, instance=str(n)) for n in range(10_000)]) == 413
-    assert await post(front, address.token, *[alert(front, instance=str(n)) for n in range(256)]) == 200
-    assert len(await front.work()) == 256
+    for _ in range(2):
+        sent = await front.post("/api/v2/alerts", alerts, ("Authorization", f"Bearer {address.token}"), again)
+        assert sent.status == 200
+
+    assert len(await front.work()) == 300
+    assert [each.note for each in await front.doors.requests("alerts")] == ["44 messages", "256 messages"]
+
+
+async def test_ten_thousand_alerts_in_one_call_are_stored_and_more_are_refused(front: FrontBench):
+    address = await front.add(protocol="alertmanager")
+    alerts = [{"labels": {"n": str(n)}} for n in range(10_001)]
+
+    assert await post(front, address.token, *alerts) == 413
+    assert await front.doors.store.count_waiting() == 0
+    assert await post(front, address.token, *alerts[:10_000]) == 200
+    assert await front.doors.store.count_waiting() == 40
 
 
 async def test_without_a_good_token_nothing_is_taken(front: FrontBench):

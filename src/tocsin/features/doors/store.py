@@ -109,23 +109,19 @@ class DoorStore:
 
         return await self._database.write(work)
 
-    async def take(self, door: Door, request: DoorRequest, repeat: str, status: int = 200) -> int | None:
-        """Store a request that is answered with `status`, and return its number; `None` if the door was removed.
-
-        A repeated one gets the number of the first.
-        """
-        return (await self.take_all([(door, request)], repeat, status))[0]
-
     async def take_all(
         self, requests: Sequence[tuple[Door, DoorRequest]], repeat: str, status: int
     ) -> list[int | None]:
-        """Store requests to several doors like `take`: all of them, or none if a door was removed."""
-        digest = sha256(repeat.encode()).digest() if repeat else b""
+        """Store requests that are answered with `status`, and return their numbers; `None` if a door was removed.
+
+        All of them are stored, or none. Repeated ones get the numbers of the first.
+        """
+        digests = [sha256(f"{repeat}{n or ''}".encode()).digest() if repeat else b"" for n in range(len(requests))]
 
         def work(connection: sqlite3.Connection) -> list[int | None]:
             if not all(_is_there(connection, door) for door, _ in requests):
                 return [None] * len(requests)
-            return [_take(connection, door, request, digest, status) for door, request in requests]
+            return [_take(connection, *each, digest, status) for each, digest in zip(requests, digests, strict=True)]
 
         return await self._database.write(work)
 

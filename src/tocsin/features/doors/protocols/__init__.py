@@ -14,6 +14,7 @@ class says:
   `base_url(settings)`: its root, if that is not the front door.
 - `read(request)`: reads a request into messages. The worker calls it; with `checks_first`, it is also called before the
   request is stored, so that the error that it raises becomes the answer.
+- `divided(request, messages)`: what is stored of a request that makes more than 256 messages, in parts.
 - `spelled(messages)`: what people see of a request, if its body is in a form that they cannot read.
 - `accepted(receipt)`, `accepted_status(request)`, `refused(refusal)`: the answers, in the protocol's own shape.
 - `aside(request)`: answers requests that need no token, such as `GET /version`; `None` for others.

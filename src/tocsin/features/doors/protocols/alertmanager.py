@@ -1,5 +1,6 @@
 """Alertmanager on both of its sides: its webhook, and the API v2 to which Prometheus and others send alerts."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -8,6 +9,7 @@ from typing import Any, ClassVar
 from tocsin.core.text.strings import truncate
 from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest, DoorSeverity
 from tocsin.features.doors.protocols.protocol import (
+    MAX_MESSAGES,
     MIB,
     BadRequestError,
     DoorProtocol,
@@ -24,7 +26,7 @@ from tocsin.features.front_door import FrontResponse
 
 WEBHOOK, ALERTS, STATUS = "/in/{token}", "/api/v2/alerts", "/api/v2/status"
 HEALTH = ("/-/healthy", "/-/ready")
-MAX_ALERTS = 256  # Prometheus sends no more in one request
+MAX_ALERTS = 10_000  # Prometheus sends at most 256 in one request, vmalert more
 RESOLVE_TIMEOUT_S = 300.0  # of an alert without an end, as in Alertmanager
 _LABELS_SHOWN = 20
 
@@ -74,13 +76,20 @@ class AlertmanagerProtocol(DoorProtocol):
         if not isinstance(document, list) or not all(isinstance(each, dict) for each in document):
             raise BadRequestError("the body is not a list of alerts")
         if len(document) > MAX_ALERTS:
-            raise BadRequestError(f"more than {MAX_ALERTS} alerts in one request: send several", status=413)
+            raise BadRequestError(f"more than {MAX_ALERTS:,} alerts in one request: send several", status=413)
         wrong = [said for alert in document if (said := _error(alert))]
         note = f"{len(wrong)} of {len(document)} alerts are refused: {'; '.join(list(dict.fromkeys(wrong))[:5])}"
         found = [_message(alert, request.at) for alert in document if not _error(alert)]
         if wrong and not found:
             raise BadRequestError(note)
         return [replace(found[0], note=note), *found[1:]] if wrong else found
+
+    def divided(self, request: DoorRequest, messages: Sequence[DoorMessage]) -> Sequence[DoorRequest]:
+        """Return a request for every 256 of the alerts that are valid."""
+        if len(messages) <= MAX_MESSAGES:
+            return (request,)
+        parts = (messages[n : n + MAX_MESSAGES] for n in range(0, len(messages), MAX_MESSAGES))
+        return [replace(request, body=json.dumps([each.payload for each in part]).encode()) for part in parts]
 
     def accepted_status(self, request: DoorRequest, messages: Sequence[DoorMessage]) -> int:
         """Return 400 if only a part of the alerts is valid, as the original; that part is stored."""

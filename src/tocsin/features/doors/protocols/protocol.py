@@ -19,6 +19,7 @@ from tocsin.features.front_door import FrontResponse
 
 MIB = 1024 * 1024
 RETRY_AFTER_S = 30
+MAX_MESSAGES = 256  # of one stored request
 MAX_ACTIONS, MAX_LABEL, MAX_URL = 5, 40, 2_000  # docs/messages.md
 
 
@@ -136,6 +137,10 @@ class DoorProtocol(ABC):
     @abstractmethod
     def read(self, request: DoorRequest) -> Sequence[DoorMessage]:
         """Read a request into messages; raises BadRequestError."""
+
+    def divided(self, request: DoorRequest, messages: Sequence[DoorMessage]) -> Sequence[DoorRequest]:
+        """Return the requests that are stored for one, each of at most MAX_MESSAGES messages; by default itself."""
+        return (request,)
 
     def accepted_status(self, request: DoorRequest, messages: Sequence[DoorMessage]) -> int:
         """Return the status of the answer to a request that will be stored; `messages` as in StoredReceipt."""

@@ -2,9 +2,10 @@
 
 import asyncio
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address, ip_network
+from typing import ParamSpec, TypeVar
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.redaction import MASK
@@ -25,6 +26,8 @@ from tocsin.features.doors.rows import RequestOutcome
 from tocsin.features.doors.service import Doors
 from tocsin.features.front_door import FrontRequest, FrontResponse
 
+P = ParamSpec("P")
+T = TypeVar("T")
 MAX_VALUE = 4_000  # characters of a header, or of a parameter, that are stored
 NOTED_PER_MINUTE = 20  # refusals of a door that are shown
 _IN_THREAD = 64 * 1024
@@ -110,13 +113,14 @@ class DoorReceiver:
         messages: Sequence[DoorMessage] = ()
         if protocol.checks_first:
             try:
-                messages = await _read(protocol, request)
+                messages = await _off_loop(request, protocol.read, request)
             except BadRequestError as error:
                 return Refusal(RefusalReason.BAD_REQUEST, str(error), error)
         kept = without_secrets(request, protocol.secrets_in(token))
         status = protocol.accepted_status(kept, messages)
         await keep_files(request, self._doors.context.abilities.files)
-        number = await self._doors.store.take(door, kept, repeat_key(request), status)
+        parts = await _off_loop(request, protocol.divided, kept, messages)
+        number, *_ = await self._doors.store.take_all([(door, each) for each in parts], repeat_key(request), status)
         if number is None:
             refusal = Refusal(RefusalReason.UNKNOWN_TOKEN, "no door has this token", request=request)
             return protocol.refused(refusal)
@@ -168,10 +172,11 @@ def _has_files(protocol: DoorProtocol, request: DoorRequest) -> bool:
     return media_type(request) == FORM or protocol.file_name(request) is not None
 
 
-async def _read(protocol: DoorProtocol, request: DoorRequest) -> Sequence[DoorMessage]:
+async def _off_loop(request: DoorRequest, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+    """Return what `work` returns; it runs in a thread if the body of the request is large."""
     if len(request.body) < _IN_THREAD:
-        return protocol.read(request)
-    return await asyncio.to_thread(protocol.read, request)
+        return work(*args, **named)
+    return await asyncio.to_thread(work, *args, **named)
 
 
 async def _body(front: FrontRequest, limit: int) -> bytes | Refusal:

@@ -14,6 +14,7 @@ from tocsin.core.text.redaction import MASK
 from tocsin.core.text.strings import number_of, truncate
 from tocsin.features.doors.model import DoorRequest, DoorSeverity, RequestState
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
+from tocsin.features.doors.protocols.protocol import MAX_MESSAGES
 from tocsin.features.doors.receiving.bodies import read_body
 from tocsin.features.doors.receiving.files import attachable, store_files
 from tocsin.features.doors.receiving.queueing import message_key, queue_message, queue_withdrawal
@@ -27,11 +28,10 @@ log = logging.getLogger(__name__)
 
 LEASE = "doors"
 LOOK_S = 1.0
-BATCH = 25  # more would delay the answers to requests that arrive meanwhile
+BATCH = 25  # or the first with MAX_MESSAGES together: more would delay the answers to requests meanwhile
 BUSY, MAX_PAUSE_S = 10, 0.5
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 MAX_SHOWN = 64 * 1024  # characters of a payload that are kept
-MAX_MESSAGES = 256  # of one request
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class DoorWorker:
         return LOOK_S
 
     async def _process(self, batch: Sequence[StoredRequest]) -> None:
-        works = await asyncio.to_thread(lambda: [self._render(each) for each in batch])
+        works = await asyncio.to_thread(self._rendered, batch)
         keys = [(work.stored.door.id, each.key) for work in works for each in work.messages if each.key]
         problems = await self._doors.store.problems(keys)
         changed: dict[ProblemKey, DoorProblem] = {}
@@ -114,6 +114,16 @@ class DoorWorker:
         await self._doors.store.finish(outcomes, changed, self.lease.confirm)
         if files := [each["hash"] for work in works for each in attachable(work.stored.request.files)]:
             await self._context.abilities.files.keep(files, 0.0)  # from here on, their messages need them
+
+    def _rendered(self, batch: Sequence[StoredRequest]) -> list[_OpenRequest]:
+        """Return the first requests of a batch with their messages; the others are left for the next one."""
+        works, count = list[_OpenRequest](), 0
+        for stored in batch:
+            works.append(self._render(stored))
+            count += len(works[-1].messages)
+            if count >= MAX_MESSAGES:
+                break
+        return works
 
     def _render(self, stored: StoredRequest) -> _OpenRequest:
         """Return the messages of a request; one that cannot be read must not hold up the others."""
