@@ -2,7 +2,7 @@
 
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from tocsin.core.config.settings import Settings, Values
@@ -24,6 +24,9 @@ from tocsin.core.config.variables import (
     Variable,
 )
 from tocsin.core.errors import ConfigError, MissingSettingError
+
+if TYPE_CHECKING:
+    import ssl
 
 INSECURE_NAMES = frozenset({"admin", "password", "changeme"})
 INSECURE_VALUES = INSECURE_NAMES | frozenset(
@@ -182,3 +185,24 @@ def tls_files(
             sentence = f"cannot read {path}, the value of {variable.name}: {error.strerror}"
             raise ConfigError(sentence, hint="correct the path, or the permissions of the file") from None
     return certificate, key
+
+
+def load_tls(service: str, certificate: Path, key: Path) -> "ssl.SSLContext":
+    """Return the TLS context of a server; raises ConfigError for files that do not fit."""
+    import ssl  # late: checks of a service without TLS do not need it
+
+    def no_passphrase() -> str:
+        raise ConfigError(
+            f"the key {key} has a passphrase", hint="store the key without a passphrase: a service cannot enter one"
+        )
+
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key, no_passphrase)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = getattr(error, "reason", None) or str(error)
+        sentence = f"{service} cannot use the certificate {certificate} with the key {key}: {reason}"
+        raise ConfigError(
+            sentence, hint="both must be PEM files, and the key must belong to the first certificate"
+        ) from None
+    return context

@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncIterator
 
+from tocsin.core.config.security import load_tls
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.strings import number_of
-from tocsin.features.doors.mail.listener import bind_warning, load_tls, mail_tls
+from tocsin.features.doors.mail.listener import bind_warning, mail_tls
 from tocsin.features.doors.protocols.mail import MailProtocol
 from tocsin.features.doors.service import Doors
 from tocsin.features.doors.settings import LMTP_IN_SOCKET, SMTP_IN_PORT, takes_mail
@@ -36,7 +37,7 @@ async def check_mail(doors: Doors) -> AsyncIterator[Finding]:
         return
     try:
         if found := mail_tls(settings):
-            load_tls(*found)
+            load_tls("mail in", *found)
     except ConfigError as error:
         yield Finding("error", "doors", str(error), error.hint)
     if warning := bind_warning(settings):

@@ -17,6 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from tocsin.core.config.addresses import Network
+from tocsin.core.config.security import load_tls
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.http.transport import describe_os_error
 from tocsin.core.service_notifier import ServiceNotifier
@@ -202,23 +203,7 @@ def check_tls(service: Service) -> None:
     """Raise ConfigError if certificate or key are invalid, before anything is started."""
     if service.tls is None:
         return
-    import ssl
-
-    certificate, key = service.tls
-
-    def no_passphrase() -> str:
-        raise ConfigError(
-            f"the key {key} has a passphrase", hint="store the key without a passphrase: a service cannot enter one"
-        )
-
-    try:
-        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, no_passphrase)
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        reason = getattr(error, "reason", None) or str(error)
-        sentence = f"the {service.name} cannot use the certificate {certificate} with the key {key}: {reason}"
-        raise ConfigError(
-            sentence, hint="both must be PEM files, and the key must belong to the first certificate"
-        ) from None
+    load_tls(f"the {service.name}", *service.tls)
 
 
 def _server(service: Service) -> _Server:

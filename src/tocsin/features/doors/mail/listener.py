@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tocsin.core.config.security import is_loopback, tls_files
+from tocsin.core.config.security import is_loopback, load_tls, tls_files
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable
 from tocsin.core.errors import ConfigError
@@ -36,6 +36,7 @@ LOOK_S = 60.0  # for a renewed certificate
 MAX_CONNECTIONS, MAX_PER_ADDRESS = 100, 20
 SOCKET_MODE = 0o660
 _MIB = 1024 * 1024
+_SERVICE = "mail in"
 
 
 class MailListener:
@@ -50,7 +51,7 @@ class MailListener:
         self._servers: dict[str, asyncio.Server] = {}
         self._tls: ssl.SSLContext | None = None
         self._certificate = 0.0  # when it was written
-        self._loop = ServiceLoop("mail in", self._step, context.clock)
+        self._loop = ServiceLoop(_SERVICE, self._step, context.clock)
 
     @property
     def addresses(self) -> list[str]:
@@ -132,34 +133,20 @@ class MailListener:
         if found is None or (at := max(each.stat().st_mtime for each in found)) == self._certificate:
             return
         if self._tls is None:
-            self._tls = load_tls(*found)
+            self._tls = load_tls(_SERVICE, *found)
         else:
-            load_tls(*found)  # in a context of its own first: half a pair would break the one in use
+            load_tls(_SERVICE, *found)  # in a context of its own first: half a pair would break the one in use
             self._tls.load_cert_chain(*found)
         self._certificate = at
 
 
 def mail_tls(settings: Values) -> tuple[Path, Path] | None:
     """Return certificate and key, like `tls_files`; raises ConfigError without them if SMTP_IN_TLS_PORT needs them."""
-    found = tls_files(settings, "mail in", SMTP_IN_TLS_CERT, SMTP_IN_TLS_KEY)
+    found = tls_files(settings, _SERVICE, SMTP_IN_TLS_CERT, SMTP_IN_TLS_KEY)
     if found is None and settings[SMTP_IN_TLS_PORT]:
         needed = f"{SMTP_IN_TLS_CERT.name} and {SMTP_IN_TLS_KEY.name}"
         raise ConfigError(f"{SMTP_IN_TLS_PORT.name} needs a certificate", hint=f"set {needed}")
     return found
-
-
-def load_tls(certificate: Path, key: Path) -> ssl.SSLContext:
-    """Return a TLS context; raises ConfigError for files that do not fit."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(certificate, key, lambda: "")
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        reason = getattr(error, "reason", None) or str(error)
-        sentence = f"mail in cannot use the certificate {certificate} with the key {key}: {reason}"
-        raise ConfigError(
-            sentence, hint="both must be PEM files without a passphrase, and the key that of the first certificate"
-        ) from None
-    return context
 
 
 def bind_warning(settings: Values) -> str:
