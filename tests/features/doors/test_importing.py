@@ -145,7 +145,7 @@ def test_addresses_without_a_channel_of_their_own_go_to_the_vault(cli: Cli):
     assert "apprise" in kinds
 
 
-def test_receivers_of_pagerduty_are_targets_in_their_region_and_those_of_other_servers_are_left_out(cli: Cli):
+def test_pagerduty_receivers_are_targets_in_their_region_and_other_servers_are_left_out(cli: Cli):
     urls = ("", ", url: 'https://events.eu.pagerduty.com/v2/enqueue'", ", url: 'https://incidents.example.org'")
     configs = ", ".join(f"{{routing_key: {str(n) * 32}{url}}}" for n, url in enumerate(urls, start=1))
     assert cli("vault", "init").code == 0
