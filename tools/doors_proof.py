@@ -1,19 +1,20 @@
 """The proof that doors keep their promises: `make doors-proof`, or `python -m tools.doors_proof [name …]`.
 
 Sends 10,000 requests to a door while its gateway is killed 50 times, and looks for each accepted one in the queue; the
-same with mails; then sends from 64 connections without a pause. Prints a table; ends with 1 when a figure is not what
-it must be.
+same with mails; searches 10 MB of logs, audit, metrics, errors and the database for tokens; then sends from 64
+connections without a pause. Prints a table; ends with 1 when a figure is not what it must be.
 """
 
 import sys
 from collections.abc import Mapping, Sequence
 
-from tests.chaos import door_runs, mail_runs
+from tests.chaos import door_runs, mail_runs, token_runs
 from tools.proof import Scenario, chosen, run, verdict
 
 PROOFS: Mapping[str, Scenario] = {
     "kills": lambda place: door_runs.survive_kills(place, kills=50, accepted=10_000),
     "mails": lambda place: mail_runs.survive_kills(place, kills=50, accepted=10_000),
+    "tokens": lambda place: token_runs.search_tokens(place, size=10_000_000),
     "answers": lambda place: door_runs.answer_many(place, seconds=30),
 }
 

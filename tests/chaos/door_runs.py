@@ -47,9 +47,14 @@ class DoorHouse:
             "SMTP_USER": "tocsin@example.org",
             "SMTP_PASS": "none",
         }
-        added = [TOCSIN, "doors", "add", "alerts", "--profile", "oncall", "--rate", "1000000", "--json"]
-        shown = subprocess.run(added, env=self.env, cwd=home, capture_output=True, check=True).stdout
-        self.path = "/in/" + json.loads(shown)["token"]
+        self.path = "/in/" + self.add("alerts")["token"]
+
+    def add(self, name: str, protocol: str = "webhook") -> dict[str, Any]:
+        """Add a door, and return its address."""
+        added = [TOCSIN, "doors", "add", name, "--protocol", protocol, "--profile", "oncall", "--rate", "1000000"]
+        shown = subprocess.run([*added, "--json"], env=self.env, cwd=self.home, capture_output=True, check=True).stdout
+        found: dict[str, Any] = json.loads(shown)
+        return found
 
     @contextmanager
     def gateway(self) -> Iterator[Child]:
