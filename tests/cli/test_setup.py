@@ -66,6 +66,15 @@ def test_setup_of_a_named_channel_asks_only_for_what_it_needs(reachable: Cli, to
     assert town.recorder.of("botchat") == []
 
 
+def test_setup_asks_for_the_server_and_the_user_before_the_password(reachable: Cli, town: StandinCluster):
+    known = town.environment()
+    with on_terminal(reachable, "setup", "email") as session:
+        assert "E-mail needs SMTP_HOST, SMTP_USER and SMTP_PASS" in answer(session, "SMTP_HOST: ", known["SMTP_HOST"])
+        answer(session, "SMTP_USER: ", known["SMTP_USER"])
+        answer(session, "SMTP_PASS: ", "wrong")
+        session.wait_for("SMTP_HOST: ", PATIENCE_S)
+
+
 def test_an_answer_that_cannot_be_a_value_is_asked_again_with_what_is_accepted(reachable: Cli):
     with on_terminal(reachable, "setup", "slack") as session:
         answer(session, "TEAMCHAT_BOT_TOKEN: ", "two words")

@@ -325,6 +325,11 @@ class ChannelSpec:
         """All settings of the channel."""
         return (*self.secrets, *self.options, *self.receiving)
 
+    @property
+    def required(self) -> list[Variable[Any]]:
+        """The settings without which nothing is sent, secrets last."""
+        return sorted((v for v in self.variables if v.required), key=lambda v: v.secret)
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tools:

@@ -83,6 +83,7 @@ def test_an_older_name_still_counts_and_is_told_with_the_name_of_today(found, tm
         ("gateway_port", "GATEWAY_PORT"),
         ("GATEWAY-PORT", "GATEWAY_PORT"),
         ("GATEWAY_PORT_FILE", "GATEWAY_PORT"),
+        ("TOCSIN_HOME", "TOCSIN_DATA_DIR"),
         ("TOCSIN_XYZZY", ""),
     ],
 )

@@ -53,3 +53,13 @@ def test_a_mistake_in_the_file_is_told_by_list(cli: Cli):
     assert (done.code, "'command'" in done.err) == (1, True)
     done = cli("watchers", "run", "a", "/srv/x")
     assert (done.code, "'command'" in done.err) == (2, True)
+
+
+def test_the_list_names_a_folder_that_does_not_exist(cli: Cli):
+    folder = cli.home / "in"
+    assert cli("watchers", "new", "scans", "--path", str(folder), "--command", "true").code == 0
+    [record] = cli("watchers", "list", "--json").json()
+    assert (record["state"], mentions(record["error"], str(folder), "create it")) == ("error", True)
+    folder.mkdir()
+    [record] = cli("watchers", "list", "--json").json()
+    assert (record["state"], mentions(record["error"], "`tocsin up`")) == ("paused", True)

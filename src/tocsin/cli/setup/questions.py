@@ -56,10 +56,10 @@ def _connect(name: str | None, path: Path, options: Options, out: Console) -> in
 
     spec = with_app(options, out, find)
     page = channel_pages() / f"{spec.kind}.md"
-    out.line(f"\n{spec.label} needs {_listed([each.name for each in spec.variables if each.required])}."
+    out.line(f"\n{spec.label} needs {_listed([each.name for each in spec.required])}."
              + (f" {page} explains where to get them." if page.exists() else ""))  # fmt: skip
     while True:
-        change_env_file(path, {each.name: _value(each, out) for each in spec.variables if each.required})
+        change_env_file(path, {each.name: _value(each, out) for each in spec.required})
         result = with_app(options, out, lambda app: _test(app, spec, out))
         if result.ok:
             break

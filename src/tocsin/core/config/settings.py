@@ -50,8 +50,8 @@ class Values:
         return cast("T", self._found.get(variable.name, variable.default))
 
     def missing(self) -> list[str]:
-        """Return the names of required variables that are not set."""
-        return [v.name for v in self.variables if v.required and not self[v]]
+        """Return the names of required variables that are not set, secrets last."""
+        return [v.name for v in sorted(self.variables, key=lambda v: v.secret) if v.required and not self[v]]
 
     def secrets(self) -> Iterator[str]:
         """Yield every secret value that is set."""

@@ -21,6 +21,7 @@ _OF_OTHERS = (
     # Set by a web server for CGI programs: RFC 3875, section 4.1.4.
     r"|GATEWAY_INTERFACE"
 )
+_EXPECTED = {"TOCSIN_HOME": DATA_DIR.name}  # names that do not resemble the setting, as other programs call it
 
 
 class UnknownSetting(NamedTuple):
@@ -72,6 +73,8 @@ def unknown_settings(settings: Settings) -> Iterator[UnknownSetting]:
 def _meant(name: str, known: Collection[str], cutoff: float) -> str:
     """Return the known name most similar to `name`, or an empty text."""
     spelled = name.upper().replace("-", "_")
+    if spelled in _EXPECTED:
+        return _EXPECTED[spelled]
     plain = spelled.removesuffix("_FILE")  # only secrets can be read from a file
     if exact := next((form for form in (spelled, plain) if form in known), ""):
         return exact

@@ -211,6 +211,8 @@ def _state(rule: WatcherRule, seen: SeenState, *, is_watched: bool) -> tuple[Wat
     if not rule.enabled:
         return WatcherState.PAUSED, ""
     if not is_watched:
+        if not rule.path.is_dir():
+            return WatcherState.ERROR, f"{rule.path} is not a folder: create it, or correct `path`"
         return WatcherState.PAUSED, NOT_WATCHED
     if seen.is_watching:
         return WatcherState.WATCHING, seen.error

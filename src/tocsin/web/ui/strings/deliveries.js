@@ -3,7 +3,7 @@ export const DELIVERIES = {
   title: "Deliveries",
   about: "All messages, sent directly or through the queue, with their state.",
   empty: "No messages yet.",
-  command: 'tocsin send teamchat "#ops" "Hello"',
+  command: 'tocsin send slack "#ops" "Hello"',
   send: "Send a message",
   search: "Words in the message or target",
   all: "All",
