@@ -54,7 +54,7 @@ CORE_TOUR = Tour(
             name="msg",
             address="msg",
             wait_for=".channel",
-            chosen={".composer select": "Slack"},
+            chosen={".composer select >> nth=0": "Slack"},
             typed={"Target": "#ops", "Message": "Deployed **1.4.0** to `production`."},
         ),
         TourStop(name="deliveries", address="deliveries"),
