@@ -452,7 +452,7 @@ def needs(spec: ChannelSpec) -> str:
     """Return what makes the channel usable."""
     if spec.platform:
         return f"the platform `{spec.platform}`"
-    found = [f"`{variable.name}`" for variable in spec.variables if variable.required]
+    found = [f"`{variable.name}`" for variable in spec.required]
     found += ["a target in `targets.yaml`"] if spec.targets else []
     return ", ".join([*found, f"`{spec.requirement}`"] if spec.requirement else found)
 

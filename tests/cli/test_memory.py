@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Cli
+from tests.facts import mentions
 
 
 @pytest.fixture
@@ -26,7 +27,8 @@ def test_an_entry_is_stored_found_deleted_and_restored(cli: Cli):
     gone = cli("memory", "delete", "office.wifi", "--yes")
     assert (gone.code, gone.out) == (0, "deleted office.wifi\n")
     assert "tocsin memory restore office.wifi" in gone.err
-    assert cli("memory", "get", "office.wifi").code == 1
+    done = cli("memory", "get", "office.wifi")
+    assert (done.code, mentions(done.err, "'office.wifi'", "`tocsin memory search`")) == (1, True)
     assert cli("memory", "restore", "office.wifi").code == 0
     assert [entry["key"] for entry in cli("memory", "list", "--tag", "office", "--json").json()] == ["office.wifi"]
 
@@ -78,3 +80,9 @@ def test_decay_shows_first_and_then_removes(cli: Cli):
     }  # fmt: skip
     stats = cli("memory", "stats", "--json").json()
     assert (stats["count"], stats["pinned"], stats["last_decay"]["removed"]) == (1, 1, 1)
+
+
+def test_a_data_directory_that_is_a_file_is_called_so(cli: Cli):
+    cli.data_dir.write_text("")
+    done = cli("memory", "list")
+    assert (done.code, mentions(done.err, f"{cli.data_dir} is not a directory", "choose another")) == (1, True)

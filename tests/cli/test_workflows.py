@@ -37,6 +37,7 @@ def test_mistakes_are_lines_that_editors_understand(cli: Cli):
     done = cli("workflows", "validate", "flow")
     file = cli.data_dir / "workflows" / "flow.yaml"
     assert done.code == 1
+    assert mentions(cli("workflows", "list").err, "`tocsin workflows validate flow`")
     missing, unknown = done.out.splitlines()
     assert mentions(missing, f"{file}:3:5: ", "'command'", "steps[0]")
     assert mentions(unknown, f"{file}:4:5: ", "'comand'", "steps[0]", "'command'")

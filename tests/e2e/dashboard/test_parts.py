@@ -49,6 +49,9 @@ def test_a_table_is_filtered_and_sorted_and_shows_a_thousand_rows(visit: Visit):
     page.keyboard.type("disk-check-1")
     expect(page.locator("tbody tr")).to_have_count(23)  # 1, 11, 16, 1x1, 1x6, …
     page.keyboard.press("Escape")
+    expect(page.locator("[data-filter]")).to_have_value("")
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-filter]")).not_to_be_focused()
     page.get_by_role("button", name="Next").click()
     expect(page.get_by_role("columnheader", name="Next")).to_have_attribute("aria-sort", "ascending")
     page.get_by_role("button", name="Next").click()

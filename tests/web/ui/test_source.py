@@ -11,7 +11,7 @@ import pytest
 from tocsin.features.registry import find_features
 from tocsin.web.ui.assets import COMMON, ENTRY, ROOT, STYLES, Asset, load_assets, read_sources
 from tocsin.web.ui.joining import JoiningError, collect_members, join_modules, read_imports
-from tocsin.web.ui.manifest import build_manifest, feature_pages
+from tocsin.web.ui.manifest import CORE_PAGES, build_manifest, feature_pages
 
 MAX_LINES = 300
 MAX_FIRST_LOAD_BYTES = 60 * 1024
@@ -67,6 +67,11 @@ def sources(suffix: str) -> dict[str, str]:
 
 def modules() -> dict[str, str]:
     return {name: text for name, text in ALL.items() if name.endswith(".js") and "/" in name}
+
+
+def test_each_page_of_the_menu_has_a_shortcut_of_its_own():
+    keys = [page.key for page in (*CORE_PAGES, *(ui.page for ui in PAGES))]
+    assert sorted(keys) == sorted(set(keys) - {""})
 
 
 def test_each_vendored_file_has_the_checksum_that_stands_beside_it():

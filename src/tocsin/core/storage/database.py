@@ -393,5 +393,8 @@ def _statements(script: str) -> list[str]:
 
 
 def _failure(path: Path, error: Exception) -> DatabaseError:
+    if isinstance(error, FileExistsError):  # of mkdir
+        return DatabaseError(f"{path.parent} is not a directory", hint="choose another data directory")
     hint = _HINTS.get(_primary_code(error) or 0, "check the disk, and the permissions of the directory")
-    return DatabaseError(f"cannot use the database {path}: {error}", hint=hint)
+    why = getattr(error, "strerror", None) or error  # of the system without its number
+    return DatabaseError(f"cannot use the database {path}: {why}", hint=hint)

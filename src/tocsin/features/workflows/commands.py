@@ -122,6 +122,8 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     found, unreadable = program.run(work)
     for sentence in unreadable:
         out.error(sentence)
+    if invalid := next((each.name for each in found if not each.valid), ""):
+        out.note(f"`tocsin workflows validate {invalid}` shows the errors with their lines")
     return out.listing(
         found,
         ("name", "state", "steps", "last run", "description"),

@@ -37,7 +37,8 @@
       if (!inHead && !hits) return 0;
       sum += (inHead ? 20 : 0) + (section.heading.toLowerCase().startsWith(word) ? 10 : 0) + Math.min(hits, 5);
     }
-    return /^(decisions|facts)\//.test(section.page) ? sum / 8 : sum; // background: below a guide that mentions the words
+    if (/^(decisions|facts)\//.test(section.page)) return sum / 8; // background: below a guide that mentions the words
+    return /^(measured|tour)$/.test(section.page) ? sum / 2 : sum; // figures and pictures: below what explains
   }
 
   /** @param {Element} parent @param {string} text @param {string[]} words */

@@ -7,6 +7,6 @@ PAGE = PageSpec(
     title="Devices",
     group=MenuGroup.TALK,
     place=650,
-    key="y",
+    key="x",
     tour=Tour(stops=(TourStop(name="devices", address="devices"),)),
 )

@@ -120,7 +120,10 @@ def known(connection: sqlite3.Connection, key: str, now: float, scope: str = "")
     """Return an entry as `find` does; raises UnknownEntryError."""
     entry = find(connection, key, now, scope)
     if entry is None:
-        raise UnknownEntryError(f"unknown entry: {key[:128]!r}", hint="`tocsin memory search` finds entries, `tocsin memory list` lists them")
+        raise UnknownEntryError(
+            f"unknown entry: {key[:128]!r}",
+            hint="`tocsin memory search` finds entries, `tocsin memory list` lists them",
+        )
     return entry
 
 

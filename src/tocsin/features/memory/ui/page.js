@@ -78,16 +78,16 @@ function Memories({ data, query, change, reload }) {
   const empty = html`<${Empty} icon="memory" text=${MEMORY.empty} action=${add} command=${MEMORY.command} />`;
   const more = nextPage(entries, (turn) => change((now) => ({ ...now, entries: turn(now.entries) })), PATH, asked(query));
   return html`<${PageHead} title=${MEMORY.title} note=${MEMORY.note} actions=${html`<${ActionButton} run=${decay}>${MEMORY.decay}<//>${add}`} />
+    <${Toolbar}><${FilterBox} value=${query.q} label=${MEMORY.search} />
+      <${Choice} name="type" label=${MEMORY.type} value=${query.type} options=${[["", MEMORY.all], ...Object.entries(MEMORY.types)]} /><//>
+    <${Table} label=${MEMORY.title} rows=${entries.items} columns=${columns(remove)} rowKey=${(/** @type {Entry} */ entry) => entry.key} total=${entries.total}
+      href=${(/** @type {Entry} */ entry) => link("memory", entry.key)} empty=${query.q || query.type ? undefined : empty} more=${more} />
     <dl class="facts panel facts--panel">
       <div><dt>${MEMORY.stats}</dt><dd>${number(stats.count)}</dd></div>
       <div><dt>${MEMORY.fading}</dt><dd>${number(stats.fading)}</dd></div>
       <div><dt>${MEMORY.pin}</dt><dd>${number(stats.pinned)}</dd></div>
       <div><dt>${MEMORY.size}</dt><dd>${bytes(stats.bytes)}</dd></div>
     </dl>
-    <${Toolbar}><${FilterBox} value=${query.q} label=${MEMORY.search} />
-      <${Choice} name="type" label=${MEMORY.type} value=${query.type} options=${[["", MEMORY.all], ...Object.entries(MEMORY.types)]} /><//>
-    <${Table} label=${MEMORY.title} rows=${entries.items} columns=${columns(remove)} rowKey=${(/** @type {Entry} */ entry) => entry.key} total=${entries.total}
-      href=${(/** @type {Entry} */ entry) => link("memory", entry.key)} empty=${query.q || query.type ? undefined : empty} more=${more} />
     ${(adding || chosen) && html`<${Dialog} title=${chosen?.key ?? MEMORY.add} close=${close}>
       <${Form} fields=${chosen ? FIELDS.slice(1) : FIELDS} values=${valuesOf(chosen)} submitLabel=${MEMORY.save} cancel=${close}
         submit=${(/** @type {Record<string, any>} */ record) => save(chosen ? { key: chosen.key, ...record } : record)} /><//>`}`;

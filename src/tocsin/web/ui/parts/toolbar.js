@@ -31,9 +31,10 @@ export function FilterBox({ value = "", label = TABLE.filter, name = "q", onText
   };
   /** @param {KeyboardEvent & {currentTarget: HTMLInputElement}} event */
   const onKey = (event) => {
-    if (event.key !== "Escape" || !text) return;
+    if (event.key !== "Escape") return;
     event.preventDefault();
-    take("");
+    if (text) take("");
+    else event.currentTarget.blur(); // the shortcuts of the page work again
   };
   return html`<label class="filter"><${Icon} name="search" size=${15} /><span class="visually-hidden">${label}</span>
     <input type="search" data-filter class="input" placeholder=${label} value=${text} autocomplete="off" spellcheck=${false}
