@@ -42,7 +42,7 @@ ALLOWED = {
 ALLOWED_IN_SCRIPTS = {
     "slack:#ops": "an example of a target",
     "- channel: slack": "an example of profiles.yaml shows a whole entry",
-    "tocsin send teamchat": "an example of a command that a person can type",
+    "tocsin send slack": "an example of a command that a person can type",
     "`Slack` for `teamchat`": "a comment explains what it does by an example",
     "vault set SMTP_PASS": "an example of a command that a person can type",
 }
