@@ -33,7 +33,6 @@ KEPT = {
     ("web/ui/manifest.py", "notifications"): "the audit source of every notice",
     ("web/ui/pages/settings_tokens.js", "vault"): "a padlock",
     ("web/ui/strings/settings.js", "vault"): "where a setting was found",
-    ("tools/bootstrap.py", "ssh"): "the command of OpenSSH",
 }
 
 

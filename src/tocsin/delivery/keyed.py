@@ -90,7 +90,7 @@ async def waiting_of(
 async def wait_for_sending(store: DeliveryStore, clock: Clock, channel: str, target: str, key: str) -> bool:
     """Wait until no delivery of a key is being sent; return whether one was. Raises ChannelError after `_WAIT_S`."""
     ends_at, met = clock.monotonic() + _WAIT_S, False
-    while await waiting_with_key(store, channel, target, key, [DeliveryStatus.SENDING]):
+    while await waiting_of(store, channel, target, key, [DeliveryStatus.SENDING]):
         if clock.monotonic() >= ends_at:
             raise ChannelError(
                 "a message with this key is still being sent",
