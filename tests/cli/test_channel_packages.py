@@ -36,9 +36,9 @@ def bare(cli: Cli, tmp_path: Path) -> Callable[..., Done]:
     place = tmp_path / "bare"
     venv.create(place, symlinks=True)
     [packages] = place.glob("lib/python3.*/site-packages")
-    hidden = "import site, sys\nsys.modules['apprise'] = sys.modules['cryptography'] = None\n"
-    hidden += "".join(f"site.addsitedir({path!r})\n" for path in site.getsitepackages())
-    (packages / "sitecustomize.py").write_text(hidden)  # the isolated process of a channel reads it, too
+    added = "; ".join(f"site.addsitedir({path!r})" for path in site.getsitepackages())
+    line = f"import site, sys; sys.modules['apprise'] = sys.modules['cryptography'] = None; {added}\n"
+    (packages / "hidden.pth").write_text(line)  # the isolated process of a channel reads it, too
 
     def run(*arguments: str) -> Done:
         argv = [place / "bin" / "python", "-m", "tocsin", *arguments]

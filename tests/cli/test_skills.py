@@ -118,7 +118,7 @@ def test_showing_a_skill_tells_the_level_of_the_sandbox(skilled: Skilled):
     assert document["sandbox"]["level"] in {"bubblewrap", "limits"}
     assert document["dependencies"][0]["found"]
     shown = skilled("skills", "show", "hello").out
-    assert re.search(rf"^sandbox +{document['sandbox']['level']}$", shown, re.MULTILINE)
+    assert re.search(rf"^sandbox +{document['sandbox']['level']}\b", shown, re.MULTILINE)
 
 
 def test_showing_a_skill_as_json_answers_the_activation_questions_and_gives_its_instructions(skilled: Skilled):
