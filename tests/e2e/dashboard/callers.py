@@ -19,7 +19,7 @@ async def call_door(app: App, name: str, payload: Any) -> None:
         body=json.dumps(payload).encode(),
         at=doors.now(),
     )
-    assert await doors.store.take(await doors.get(name), request, "")
+    assert await doors.store.take_all([(await doors.get(name), request)], "", 200)
     worker = DoorWorker(doors)
     await worker.step()
     await worker.lease.release()

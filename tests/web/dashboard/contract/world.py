@@ -214,7 +214,7 @@ async def _called_door(world: ContractWorld) -> str:
     """Return a door that has taken a request."""
     name, store = await _door(world), world.app.features.opened("doors").store
     request = DoorRequest(body=b'{"title": "Disk full"}', at=world.app.clock.now())
-    number = await store.take(await store.get(name), request, "")
+    [number] = await store.take_all([(await store.get(name), request)], "", 200)
     outcome = RequestOutcome(state=RequestState.SENT, payload=request.body.decode(), facts=facts_of(request))
     await store.finish({number: outcome}, {}, lambda _: None)
     return name
