@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from hypothesis import given, settings
@@ -546,8 +547,8 @@ async def test_only_with_the_setting_a_message_carries_its_mark_and_is_looked_fo
     unknown = Outgoing("C0GENERAL", "hello", "d1", unknown=UnknownAttempt(1_000.0))
     receipt = await adapter(pages, TEAMCHAT_FIND_SENT="true").transmit(unknown)
     assert receipt.result.message == "ts=8.1 (found: an earlier attempt had sent it)"
-    first, second = (each.json() for each in pages.sent[1:])
-    assert (first["oldest"], first["include_all_metadata"], second["cursor"]) == ("700.000000", True, "more")
+    first, second = (dict(parse_qsl(each.body.decode())) for each in pages.sent[1:])
+    assert (first["oldest"], first["include_all_metadata"], second["cursor"]) == ("700.000000", "true", "more")
 
 
 @pytest.mark.parametrize("held", [False, True])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tocsin_standins.teamchat.server import TeamChat
 
 _KINDS = {"C": "channels", "G": "groups", "D": "im"}  # by the first letter of an ID: the prefix of the scope
+_FORMS_ONLY = {"conversations.history", "conversations.list", "conversations.replies"}  # they do not read JSON
 TIER_3 = 50  # calls a minute of one method
 
 
@@ -29,9 +30,11 @@ class History:
         self._workspace = workspace
         self._pace = SlidingWindow(TIER_3, 60.0)
 
-    def answer(self, method: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, request: web.Request, method: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one call, or refuse it."""
         workspace = self._workspace
+        if method in _FORMS_ONLY and request.content_type == "application/json":
+            args = {}
         if workspace.paced and (wait_s := self._pace.take(method, workspace.clock())):
             headers = {"Retry-After": whole_seconds(wait_s)}
             raise RefusalError(web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers))
@@ -67,7 +70,10 @@ class History:
         return {"ok": True, "no_op": True, "already_open": True, "channel": {"id": "D" + place.id[1:]}}
 
     def _read(self, method: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        workspace, channel = self._workspace, str(args.get("channel") or "")
+        required = ("channel", "ts") if method == "conversations.replies" else ("channel",)
+        if missing := [name for name in required if not args.get(name)]:
+            raise _refusal("invalid_arguments", [f"[ERROR] missing required field: {name}" for name in missing])
+        workspace, channel = self._workspace, str(args["channel"])
         workspace.known_channel(channel)
         workspace.require_scope(f"{_KINDS[channel[0]]}:history")
         place = workspace.places.get(channel)
@@ -109,7 +115,7 @@ def read_metadata(given: object) -> dict[str, Any]:
 
 def _page(field: str, shown: Sequence[dict[str, Any]], args: Mapping[str, Any]) -> dict[str, Any]:
     limit = int(args.get("limit") or 100)
-    if not 0 < limit <= 1_000 or (field == "messages" and limit > 999):
+    if not 0 < limit <= 999:
         raise _refusal("invalid_limit")
     cursor = str(args.get("cursor") or "0")
     if not cursor.isdecimal():
@@ -133,5 +139,6 @@ def _yes(given: object) -> bool:
     return given in (True, "true", "True", "1", 1)
 
 
-def _refusal(code: str) -> RefusalError:
-    return RefusalError(web.json_response({"ok": False, "error": code}))
+def _refusal(code: str, messages: Sequence[str] = ()) -> RefusalError:
+    told = {"response_metadata": {"messages": messages}} if messages else {}
+    return RefusalError(web.json_response({"ok": False, "error": code, **told}))

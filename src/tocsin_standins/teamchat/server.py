@@ -139,7 +139,7 @@ class TeamChat(HttpStandIn):
             case "files.getUploadURLExternal" | "files.completeUploadExternal" | "files.delete":
                 result = self._uploads.answer(request, method, args)
             case "conversations.history" | "conversations.replies" | "conversations.list" | "conversations.open":
-                result = self._history.answer(method, args)
+                result = self._history.answer(request, method, args)
             case "auth.test":
                 result = self._identity()
             case "reactions.add":

@@ -103,7 +103,7 @@ class TeamchatApi:
     async def upload(self, file: "AttachedFile") -> dict[str, str]:
         """Upload a file and return what `share` needs; it is invisible until then, so that a repeat is safe."""
         fields = {"filename": file.name, "length": str(file.size), "alt_txt": file.alt or None}
-        asked = self._form("files.getUploadURLExternal", fields, proof="upload_url")
+        asked = self.form("files.getUploadURLExternal", fields, proof="upload_url")
         place, body = await invisibly("the upload was interrupted", asked), file_body(file)
         sent = self._http.request(
             "POST",
@@ -122,18 +122,18 @@ class TeamchatApi:
         from json import dumps
 
         fields = {"files": dumps(list(files)), "channel_id": channel, "thread_ts": thread or None}
-        await self._form("files.completeUploadExternal", fields)
+        await self.form("files.completeUploadExternal", fields)
 
     async def remove(self, file: str) -> None:
         """Delete a file of the app; one that is missing is deleted already."""
         try:
-            await self._form("files.delete", {"file": file})
+            await self.form("files.delete", {"file": file})
         except ChannelError as refusal:
             if refusal.provider_code not in {"file_not_found", "file_deleted"}:
                 raise
 
-    async def _form(self, method: str, fields: "Mapping[str, str | None]", *, proof: str = "") -> dict[str, Any]:
-        """Call a method that accepts forms only."""
+    async def form(self, method: str, fields: "Mapping[str, str | None]", *, proof: str = "") -> dict[str, Any]:
+        """Call a method that accepts forms only; raise as `call` does."""
         from urllib.parse import urlencode
 
         body = urlencode({name: value for name, value in fields.items() if value is not None})

@@ -17,11 +17,11 @@ _PAGES = 20  # Tier 3 allows 50 calls a minute
 async def find_channel(api: "TeamchatApi", target: str) -> str:
     """Return the ID of the conversation that messages to `target` go to; raise RemoteError if it cannot be known."""
     if target[0] in "UW":
-        opened = (await api.call("conversations.open", {"users": target})).get("channel")
+        opened = (await api.form("conversations.open", {"users": target})).get("channel")
         return str(opened["id"]) if isinstance(opened, dict) else ""
     if not target.startswith("#"):
         return target
-    of = {"types": "public_channel,private_channel", "exclude_archived": True, "limit": 1_000}
+    of = {"types": "public_channel,private_channel", "exclude_archived": "true", "limit": "999"}
     async for channel in _pages(api, "conversations.list", of, "channels"):
         if channel.get("name") == target[1:]:
             return str(channel.get("id"))
@@ -34,7 +34,8 @@ async def find_message(api: "TeamchatApi", channel: str, thread: str, mark: str,
     Members can read the marks, and other apps can post the same ones.
     """
     bot = (await api.call("auth.test", {}, proof="bot_id"))["bot_id"]
-    where = {"channel": channel, "oldest": f"{since - CLOCKS_DIFFER_S:.6f}", "include_all_metadata": True, "limit": 200}
+    oldest = f"{since - CLOCKS_DIFFER_S:.6f}"
+    where = {"channel": channel, "oldest": oldest, "include_all_metadata": "true", "limit": "200"}
     method = "conversations.replies" if thread else "conversations.history"
     async for message in _pages(api, method, {**where, "ts": thread} if thread else where, "messages"):
         metadata = message.get("metadata")
@@ -44,9 +45,11 @@ async def find_message(api: "TeamchatApi", channel: str, thread: str, mark: str,
     return ""
 
 
-async def _pages(api: "TeamchatApi", method: str, body: dict[str, Any], field: str) -> "AsyncGenerator[dict[str, Any]]":
+async def _pages(
+    api: "TeamchatApi", method: str, fields: dict[str, str], field: str
+) -> "AsyncGenerator[dict[str, Any]]":
     for _ in range(_PAGES):
-        answer = await api.call(method, body)
+        answer = await api.form(method, fields)
         if not isinstance(found := answer.get(field), list):
             raise ChannelError(f"the answer to {method} has no {field}")
         for each in found:
@@ -56,5 +59,5 @@ async def _pages(api: "TeamchatApi", method: str, body: dict[str, Any], field: s
         cursor = more.get("next_cursor") if isinstance(more, dict) else ""
         if not cursor:
             return
-        body = {**body, "cursor": cursor}
+        fields = {**fields, "cursor": str(cursor)}
     raise ChannelError(f"{method} has more than {_PAGES} pages")
