@@ -50,7 +50,10 @@ class Site:
         await task
 
     async def _are_watched(self) -> bool:
+        is_begun = await self.watchers.store.states() is not None
         records = await self.watchers.list_rules()
+        if not is_begun and records:
+            return False
         return all(record.state != "paused" or not record.rule.enabled for record in records)
 
     async def runs(self, name: str = "") -> list[Run]:
