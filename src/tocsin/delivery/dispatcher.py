@@ -24,7 +24,7 @@ from tocsin.core.service import BACK_OFF_S, ServiceLoop
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import SHARE
 from tocsin.core.tracing.spans import SpanKind, span, stored_traceparent
-from tocsin.delivery.keyed import KeyedReceipt, choose_operation, encode_ref, last_of, thread_of, transmit_keyed
+from tocsin.delivery.keyed import KeyedReceipt, choose_operation, encode_ref, last_keyed, thread_of, transmit_keyed
 from tocsin.delivery.model import (
     HEARTBEAT_S,
     AttemptOutcome,
@@ -231,7 +231,7 @@ class Dispatcher:
     async def _send_keyed(self, sending: InFlightDelivery, outgoing: Outgoing, adapter: OutboundAdapter) -> Receipt:
         """Send, edit or withdraw the message of a key, which no other delivery of the lane changes meanwhile."""
         delivery = sending.delivery
-        found = await last_of(self._store, delivery.channel, delivery.target, delivery.key)
+        found = await last_keyed(self._store, delivery.channel, delivery.target, delivery.key)
         sending.operation = choose_operation(delivery, found[0], adapter)
         if sending.operation is not delivery.operation:
             sending.lost = not await self._store.begin_change(self.worker, delivery.id, sending.operation)

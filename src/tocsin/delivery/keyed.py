@@ -49,7 +49,7 @@ def thread_of(name: str, root: Delivery | None) -> MessageThread | None:
     return MessageThread(name, json.loads(root.ref) if root and root.ref else {}) if name else None
 
 
-async def last_of(
+async def last_keyed(
     store: DeliveryStore, channel: str, target: str, key: str
 ) -> tuple[Delivery | None, MessageThread | None]:
     """Return the last delivery of a key that was sent or may have been, and its thread if its message has no ID yet."""
@@ -73,13 +73,13 @@ async def is_known(store: DeliveryStore, channel: str, target: str, key: str) ->
     """Whether a message with the key was sent, or may have been, or is under way."""
     if await store.latest(channel, target, key):
         return True
-    return bool(await waiting_of(store, channel, target, key, (*_WAITING, DeliveryStatus.SENDING)))
+    return bool(await find_keyed(store, channel, target, key, (*_WAITING, DeliveryStatus.SENDING)))
 
 
-async def waiting_of(
+async def find_keyed(
     store: DeliveryStore, channel: str, target: str, key: str, statuses: Iterable[DeliveryStatus] = _WAITING
 ) -> list[Delivery]:
-    """Return the deliveries of a key that wait in the queue."""
+    """Return the deliveries of a key with one of `statuses`; by default, those that wait in the queue."""
     found: list[Delivery] = []
     for status in statuses:
         query = DeliveryFilter(status=status, channel=channel, target=target, limit=_WAITING_LOOKED_AT)
@@ -90,7 +90,7 @@ async def waiting_of(
 async def wait_for_sending(store: DeliveryStore, clock: Clock, channel: str, target: str, key: str) -> bool:
     """Wait until no delivery of a key is being sent; return whether one was. Raises ChannelError after `_WAIT_S`."""
     ends_at, met = clock.monotonic() + _WAIT_S, False
-    while await waiting_of(store, channel, target, key, [DeliveryStatus.SENDING]):
+    while await find_keyed(store, channel, target, key, [DeliveryStatus.SENDING]):
         if clock.monotonic() >= ends_at:
             raise ChannelError(
                 "a message with this key is still being sent",
@@ -111,7 +111,7 @@ async def transmit_keyed(
 ) -> KeyedReceipt:
     """Send, edit or withdraw the message of a delivery's key; `transmit` makes one attempt.
 
-    `found` is the result of `last_of`.
+    `found` is the result of `last_keyed`.
     """
     last, thread = found
     keyed = KeyedMessage(delivery.key, drop_if_gone=delivery.content.get("if_gone") == "drop")

@@ -37,7 +37,7 @@ class AddressGuard:
             if rule:
                 rule(address)
 
-    def _rule(self, url: str, permitted: bool) -> Callable[[str], None] | None:  # a value, no option
+    def _rule(self, url: str, permitted: bool) -> Callable[[str], None] | None:
         if url.startswith("https:"):
             return None if permitted else self.refuse_private
         return self.refuse_public if permitted else self._refuse_all

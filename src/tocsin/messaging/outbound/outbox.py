@@ -19,7 +19,7 @@ from tocsin.core.ids import new_id
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.time.clock import Clock
 from tocsin.core.tracing.spans import SpanKind, current_tracer, span, stored_traceparent
-from tocsin.delivery.keyed import KeyedReceipt, Transmit, encode_ref, last_of, thread_of, transmit_keyed, waiting_of
+from tocsin.delivery.keyed import KeyedReceipt, Transmit, encode_ref, find_keyed, last_keyed, thread_of, transmit_keyed
 from tocsin.delivery.model import (
     CONTENT,
     OPEN,
@@ -236,7 +236,7 @@ class Outbox:
 
     async def cancel_waiting(self, withdrawal: NewDelivery, caller: Caller) -> int:
         """Cancel the waiting deliveries of the key of a withdrawal; return how many there were."""
-        found = await waiting_of(self.store, withdrawal.channel, withdrawal.target, withdrawal.key)
+        found = await find_keyed(self.store, withdrawal.channel, withdrawal.target, withdrawal.key)
         cancelled = [each for each in found if each.operation is not MessageOperation.WITHDRAW]
         for delivery in cancelled:
             await self.cancel(delivery.id, caller)
@@ -259,7 +259,7 @@ class Outbox:
             else:
                 new = self.prepare_outgoing(kind, outgoing, "")
             delivery = new.accepted(self.clock.now())
-            found = await last_of(self.store, kind, delivery.target, key)
+            found = await last_keyed(self.store, kind, delivery.target, key)
         except TocsinError as error:
             failure = to_failure(error, adapter.spec.how_to_install)
             result = SendResult(False, kind, outgoing.target, error=error.sentence())

@@ -9,7 +9,7 @@ from uuid import UUID
 from tocsin.channels.action_tokens import ActionToken
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.time.clock import Clock
-from tocsin.delivery.keyed import waiting_of
+from tocsin.delivery.keyed import find_keyed
 from tocsin.delivery.model import Delivery
 from tocsin.delivery.store import UnknownDeliveryError
 from tocsin.messaging.outbound.caller import Caller
@@ -151,7 +151,7 @@ class PressedButtons:
         store = self._outbox.store
         place = (delivery.channel, delivery.target, delivery.key)
         latest = await store.latest(*place)
-        if latest is None or latest.id != delivery.id or await waiting_of(store, *place):
+        if latest is None or latest.id != delivery.id or await find_keyed(store, *place):
             return
         left = [each for each in delivery.content["actions"] if each["action"] != "call" or not each.get("once", True)]
         content = {**delivery.content, "actions": left, "if_gone": "drop", "unable": "skip"}

@@ -51,7 +51,7 @@ const COLUMNS = [
 
 /** Return the page of a subject that sends to a profile; for one with an ID, the list filtered by its name. @param {string} kind @param {string} name */
 function addressOf(kind, name) {
-  const own = MANIFEST.pages.find((page) => page.name === `${kind}s`); // of what is no run, such as a door
+  const own = MANIFEST.pages.find((page) => page.name === `${kind}s`); // a door or a heartbeat has a page, and no runs
   if (own && !MANIFEST.run_kinds[kind]) return link(own.name, name);
   const { page = "runs", key = "" } = MANIFEST.run_kinds[kind] ?? {};
   return key === "subject_name" ? link(page, name) : `#/${page}?q=${encodeURIComponent(name)}`;
