@@ -466,6 +466,18 @@ class StoreContract:
         (again,) = await store.claim_due("w2", 1, rules)
         assert again.attempts == 2
 
+    async def test_a_delivery_that_may_not_arrive_twice_and_ends_every_worker_ends_as_uncertain(
+        self, store: DeliveryStore, clock: FakeClock
+    ):
+        rules = {"bell": ChannelRules(recognises_repeats=True)}
+        await put(store, new(policy=Policy.AT_MOST_ONCE))
+        for tries in range(1, len(retry_schedule("test")) + 2):
+            (claimed,) = await store.claim_due(f"w{tries}", 1, rules)
+            assert claimed.attempts == tries
+            clock.advance(LEASE_S + 1)
+        assert await store.claim_due("last", 1, rules) == []
+        assert (await store.get(claimed.id)).status is DeliveryStatus.UNCERTAIN
+
     async def test_a_dead_workers_delivery_becomes_due_though_nobody_else_has_its_channel(
         self, store: DeliveryStore, clock: FakeClock
     ):

@@ -64,7 +64,7 @@ def judged(
         (AMBIGUOUS, AT_MOST, 0, SPENT, UNCERTAIN),
         (AMBIGUOUS, AT_MOST, 1, 0, RETRY),
         (AMBIGUOUS, AT_LEAST, 1, 0, RETRY),
-        (AMBIGUOUS, AT_MOST, 1, SPENT, DEAD),
+        (AMBIGUOUS, AT_MOST, 1, SPENT, UNCERTAIN),
     ],
 )
 def test_a_failure_ends_as_its_kind_and_the_policy_say(
@@ -155,7 +155,7 @@ def test_jitter_is_not_added_to_a_time_that_server_trouble_came_with():
         (AT_LEAST, False, SPENT, DEAD),
         (AT_MOST, False, 0, UNCERTAIN),
         (AT_MOST, True, 0, QUEUED),
-        (AT_MOST, True, SPENT, DEAD),
+        (AT_MOST, True, SPENT, UNCERTAIN),
     ],
 )
 def test_what_a_dead_worker_left_is_sent_again_held_or_in_the_end_given_up(

@@ -35,7 +35,8 @@ __all__ = [
     "NewDelivery",
     "Policy",
     "Rate",
-    "holds_back",
+    "has_spent_retries",
+    "is_held",
     "judge",
     "judge_abandoned",
     "pack_extra",
@@ -321,13 +322,12 @@ def judge(
     retry = replace(dead, status=DeliveryStatus.RETRY_WAIT, throttles_account=failure.whole_account)
     if failure.kind is FailureKind.RATE_LIMITED and told_s is not None:
         return replace(retry, wait_s=max(told_s, LEAST_THROTTLE_S), throttled=True)
-    held = holds_back(delivery, recognises_repeats=recognises_repeats) and operation is MessageOperation.SEND
+    held = is_held(delivery, recognises_repeats=recognises_repeats) and operation is MessageOperation.SEND
     if failure.kind is FailureKind.AMBIGUOUS and held:
         return replace(dead, status=DeliveryStatus.UNCERTAIN)
-    schedule_s = retry_schedule(delivery.source)
-    if delivery.failures >= len(schedule_s):
+    if has_spent_retries(delivery):
         return dead
-    wait_s = schedule_s[delivery.failures] * (1 + JITTER * jitter)
+    wait_s = retry_schedule(delivery.source)[delivery.failures] * (1 + JITTER * jitter)
     return replace(retry, wait_s=max(wait_s, told_s or 0.0))
 
 
@@ -342,13 +342,18 @@ def judge_abandoned(delivery: Delivery, *, recognises_repeats: bool) -> AttemptO
         error_class=str(FailureKind.AMBIGUOUS),
         operation=delivery.operation,
     ).with_progress(delivery.parts_sent, delivery.parts_total, delivery.duration_ms or 0)
-    if holds_back(delivery, recognises_repeats=recognises_repeats) and delivery.operation == MessageOperation.SEND:
+    if is_held(delivery, recognises_repeats=recognises_repeats) and delivery.operation == MessageOperation.SEND:
         return unknown
-    if delivery.failures >= len(retry_schedule(delivery.source)):
+    if has_spent_retries(delivery):
         return replace(unknown, status=DeliveryStatus.DEAD)
     return replace(unknown, status=DeliveryStatus.QUEUED, error="the worker died during the send; sent again")
 
 
-def holds_back(delivery: Delivery, *, recognises_repeats: bool) -> bool:
-    """Whether a message that may have arrived is held instead of being sent again."""
-    return delivery.policy is Policy.AT_MOST_ONCE and not recognises_repeats
+def is_held(delivery: Delivery, *, recognises_repeats: bool) -> bool:
+    """Whether a message that may have arrived is held as `uncertain`: it is neither sent again nor called `dead`."""
+    sent_again = recognises_repeats and not has_spent_retries(delivery)
+    return delivery.policy is Policy.AT_MOST_ONCE and not sent_again
+
+
+def has_spent_retries(delivery: Delivery) -> bool:
+    return delivery.failures >= len(retry_schedule(delivery.source))

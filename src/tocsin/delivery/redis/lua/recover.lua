@@ -6,10 +6,10 @@ end
 -- Same rules as `judge_abandoned`.
 local function recover(id)
   local d = load(id)
-  local again = false
-  if d.once == '1' and d.repeats ~= '1' and d.operation == 'send' then
+  local again, spent = false, d.failures >= max_failures(id)
+  if d.once == '1' and (d.repeats ~= '1' or spent) and d.operation == 'send' then
     close(d, 'uncertain')
-  elseif d.failures >= max_failures(id) then
+  elseif spent then
     close(d, 'dead')
   else
     again = true
