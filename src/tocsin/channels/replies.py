@@ -1,6 +1,6 @@
 """The meaning of HTTP answers that all providers share."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from tocsin.core.errors import LONGEST_TOLD_S, ChannelError, FailureKind, RemoteError
@@ -79,6 +79,24 @@ def unusable(reply: "HttpResponse", url_variable: str, *, whole_account: bool = 
             "HTTP 413", "the message or its file is too large for the provider or a proxy before it; send less"
         )
     return refused(f"HTTP {status}", f"not a response of the provider; check {url_variable}")
+
+
+def judge_status(
+    reply: "HttpResponse", address: str, advice: Mapping[str, str], *, said: str = "", otherwise: str = ""
+) -> ChannelError:
+    """Return the failure for an answer by its status alone, for products without errors of their own.
+
+    `advice` has the remedies by status, such as `HTTP 404`, `otherwise` that of other refusals. `said` is the status
+    with the product's words, `address` names what to correct after a redirect.
+    """
+    code = f"HTTP {reply.status}"
+    if reply.status == 429:
+        return rate_limited(reply.retry_after_s(), said or code)
+    if reply.status in {408, 425}:
+        return refused(said or code, "try again later", kind=FailureKind.TRANSIENT)
+    if 400 <= reply.status < 500 and (hint := advice.get(code, otherwise)):
+        return refused(said or code, hint)
+    return unusable(reply, address)
 
 
 async def invisibly(what: str, call: Awaitable[T]) -> T:

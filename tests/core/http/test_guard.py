@@ -26,9 +26,9 @@ async def test_public_addresses_and_permitted_private_ones_are_called(url: str, 
     ("url", "permitted", "told", "hint"),
     [
         ("https://10.0.0.1/", False, "the receiver's address 10.0.0.1 is private", "permit it"),
-        ("http://10.0.0.1/", False, "the receiver's address 10.0.0.1 is private", "permit it"),
+        ("http://10.0.0.1/", False, "the receiver's address is not encrypted", "use https; permit it"),
         ("http://192.0.9.1/", True, "address 192.0.9.1 is on the Internet, and not encrypted", "use https"),
-        ("http://192.0.9.1/", False, "address 192.0.9.1 is on the Internet, and not encrypted", "use https"),
+        ("http://192.0.9.1/", False, "the receiver's address is not encrypted", "use https; permit it"),
     ],
 )
 async def test_private_addresses_take_permission_and_public_ones_encryption(

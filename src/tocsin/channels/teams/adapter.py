@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part
 from tocsin.channels.model import IGNORED, Ability, Support, degraded, native
-from tocsin.channels.replies import rate_limited, refused, unusable
+from tocsin.channels.replies import judge_status
 from tocsin.core.errors import ChannelError
 from tocsin.core.plugins import load_class
 from tocsin.core.text.measures import utf8_bytes
@@ -14,7 +14,6 @@ from tocsin.core.time.ratelimit import Rate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tocsin.core.http.transport import HttpResponse
     from tocsin.core.text.markup import Renderer
 
 MAX_CARD_BYTES = 28_000
@@ -89,7 +88,7 @@ class TeamsAdapter(OutboundAdapter):
         url = (await self.targets.read(part.target))["url"]
         reply = await self.http.request("POST", url, headers={"Content-Type": "application/json"}, body=body)
         if reply.status != 202:
-            raise _failure(reply)
+            raise judge_status(reply, _ENTRY, ADVICE)
         return "accepted by the workflow"
 
     async def probe(self) -> str:
@@ -112,10 +111,3 @@ class TeamsAdapter(OutboundAdapter):
             self.dresser.dress(card, part, part.content)
         content_type = "application/vnd.microsoft.card.adaptive"
         return {"type": "message", "attachments": [{"contentType": content_type, "contentUrl": None, "content": card}]}
-
-
-def _failure(reply: "HttpResponse") -> ChannelError:
-    code = f"HTTP {reply.status}"
-    if reply.status == 429:
-        return rate_limited(reply.retry_after_s(), code)
-    return refused(code, ADVICE[code]) if code in ADVICE else unusable(reply, _ENTRY)

@@ -14,13 +14,11 @@ from tocsin.core.text.strings import split
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tocsin.channels.attached import AttachedFile
     from tocsin.channels.webhook.sending import WebhookClient
 
 MAX_BYTES = 15_000  # Standard Webhooks advises to keep an event below 20 kB
 _FORMATS = {COMMONMARK: "markdown", PLAIN: "plain", "": "plain"}
 _CLIENT = "tocsin.channels.webhook.sending:WebhookClient"
-_REFUSALS = "tocsin.channels.webhook.refusals:ReceiverRefusals"
 _DATA = "a field of the event"
 
 
@@ -59,8 +57,8 @@ class WebhookAdapter(OutboundAdapter):
 
     @cached_property
     def _client(self) -> "WebhookClient":
-        # Their imports would slow down listing channels.
-        client: WebhookClient = load_class(_CLIENT)(self.http, load_class(_REFUSALS)(self.document))
+        # Its imports would slow down listing channels.
+        client: WebhookClient = load_class(_CLIENT)(self)
         return client
 
     def parts_of(self, text: str, parse_mode: str) -> Sequence[Shown]:
@@ -68,30 +66,30 @@ class WebhookAdapter(OutboundAdapter):
         return [(part, ()) for part in split(visible(text), MAX_BYTES, utf8_bytes)]
 
     async def deliver(self, part: Part) -> Sent:
-        """Post the event of a message; the note is its ID, which is the same at every attempt."""
-        event_id = _id(part.key)
-        kind, data = "message.created", {"id": part.message.get("message", event_id), **self.body(part)}
+        """Post the event of a message; the note has its ID, which is the same at every attempt."""
+        event_id, kind = _id(part.key), "message.file" if part.files else "message.created"
+        data = {"id": part.message.get("message", event_id), **self.body(part)}
         if press := part.extra.get(PRESS):
             kind, data = "message.action", {"target": part.target, **press}
-        note = await self._post(part.target, event_id, kind, data, *part.files)
+        note = await self._client.post(part.target, event_id, kind, data, *part.files)
         return Sent(note, {"target": part.target, "message": event_id, "key": part.keyed.key if part.keyed else ""})
 
     async def edit(self, part: Part, ref: "Mapping[str, str]") -> str:
         """Post an event with the new text."""
         data = {"id": ref["message"], **self.body(part), "keeps_files": part.keeps_files}
-        return await self._post(part.target, _id(part.key), "message.updated", data)
+        return await self._client.post(part.target, _id(part.key), "message.updated", data)
 
     async def withdraw(self, ref: "Mapping[str, str]") -> str:
         """Post an event that the message is withdrawn."""
         data = {"id": ref["message"], "target": ref["target"], "key": ref["key"]}
-        return await self._post(ref["target"], f"{ref['message']}_withdrawn", "message.withdrawn", data)
+        return await self._client.post(ref["target"], f"{ref['message']}_withdrawn", "message.withdrawn", data)
 
     async def probe(self) -> str:
         """Look up secrets and addresses of all receivers, without a call; return their names."""
         names = self.targets.names()
         for name in names:
             try:
-                await self._client.check(name, await self.targets.read(name), self.clock.now())
+                await self._client.check(name)
             except RemoteError as error:
                 raise RemoteError(f"{name}: {error}", hint=error.hint, kind=error.kind) from None
         return ", ".join(names)
@@ -110,13 +108,6 @@ class WebhookAdapter(OutboundAdapter):
         if part.content:
             self.dresser.dress(data, part, part.content)
         return data
-
-    async def _post(
-        self, target: str, event_id: str, kind: str, data: dict[str, Any], file: "AttachedFile | None" = None
-    ) -> str:
-        entry, event = await self.targets.read(target), {"type": "message.file" if file else kind, "data": data}
-        status = await self._client.post(target, entry, event_id, event, self.clock.now(), file)
-        return f"id={event_id} (HTTP {status})"
 
 
 def _id(key: str) -> str:

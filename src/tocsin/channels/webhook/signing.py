@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from tocsin.channels.attached import AttachedFile
 
 
-async def sign(secrets: Iterable[str], event_id: str, seconds: str, body: bytes | StreamedBody) -> list[str]:
-    """Return the signature of a body by each secret; a file is read once for all of them."""
+async def sign(secrets: Iterable[str], event_id: str, seconds: int, body: bytes | StreamedBody) -> dict[str, str]:
+    """Return the headers with the signature of a body by each secret; a file is read once for all of them."""
     lead = f"{event_id}.{seconds}.".encode()
     made = [hmac.new(key_of(secret), lead, sha256) for secret in secrets]
     if isinstance(body, bytes):
@@ -24,7 +24,8 @@ async def sign(secrets: Iterable[str], event_id: str, seconds: str, body: bytes 
         async for block in body.blocks():
             for each in made:
                 each.update(block)
-    return [f"v1,{b64encode(each.digest()).decode()}" for each in made]
+    signatures = " ".join(f"v1,{b64encode(each.digest()).decode()}" for each in made)
+    return {"webhook-id": event_id, "webhook-timestamp": str(seconds), "webhook-signature": signatures}
 
 
 def with_content(event: str, file: "AttachedFile") -> StreamedBody:

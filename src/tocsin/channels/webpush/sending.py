@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.model import Sent
-from tocsin.channels.replies import rate_limited, refused, unusable
+from tocsin.channels.replies import judge_status
 from tocsin.channels.webpush.devices import Device, Devices, PushKeys, check_subscription, origin_of
 from tocsin.channels.webpush.encryption import encrypt, sign_claims
 from tocsin.channels.webpush.notification import headers_of, packed, tag_of, topic_of
 from tocsin.channels.webpush.settings import CONTACT, HOSTS
-from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.http.guard import AddressGuard
 from tocsin.core.text.measures import utf8_bytes
 
@@ -35,10 +34,6 @@ ADVICE = {
 _TAKEN = {201, 202}  # RFC 8030, 5 and 5.1
 _GONE = {404, 410}
 _APPLE = "push.apple.com"
-
-
-class DeviceGoneError(ChannelError):
-    """The push service does not know the subscription any more."""
 
 
 class PushSender:
@@ -70,14 +65,6 @@ class PushSender:
         device, keys = await self._devices.open(target)
         if device.service.endswith(_APPLE):
             shown["shows"] = True  # also a withdrawal: Safari ends a subscription after messages that show nothing
-        try:
-            await self._post(device, keys, packed(shown), headers)
-        except DeviceGoneError:
-            await self._devices.remove(target, device.subscription.endpoint)
-            raise
-        return device
-
-    async def _post(self, device: Device, keys: PushKeys, text: bytes, headers: Mapping[str, str]) -> None:
         subscription = check_subscription(device.subscription, self._config[HOSTS])
         origin = origin_of(subscription.endpoint)
         reply = await self._guard.transport(origin, permitted=origin in self._config[HOSTS]).request(
@@ -85,35 +72,27 @@ class PushSender:
             subscription.endpoint,
             headers={
                 **headers,
-                "Authorization": self._proof(origin, keys, self._clock.now()),
+                "Authorization": self._proof(origin, keys),
                 "Content-Encoding": "aes128gcm",
                 "Content-Type": "application/octet-stream",
             },
-            body=encrypt(text, subscription),
+            body=encrypt(packed(shown), subscription),
             max_body_bytes=_MAX_ANSWER_BYTES,
         )
-        if reply.status not in _TAKEN:
-            raise _failure(reply)
+        if reply.status in _TAKEN:
+            return device
+        if reply.status in _GONE:
+            await self._devices.remove(target, device.subscription.endpoint)
+        said = f"HTTP {reply.status} {_reason(reply)}".rstrip()
+        raise judge_status(reply, HOSTS.name, ADVICE, said=said, otherwise="the push service refuses the message")
 
-    def _proof(self, origin: str, keys: PushKeys, now: float) -> str:
+    def _proof(self, origin: str, keys: PushKeys) -> str:
+        now = self._clock.now()
         made_at, proof = self._proofs.get((origin, keys.public), (0.0, ""))
         if not 0 <= now - made_at < _KEPT_S:
             proof = sign_claims(origin, self._config[CONTACT], int(now) + _VALID_S, keys)
             self._proofs[origin, keys.public] = now, proof
         return proof
-
-
-def _failure(reply: "HttpResponse") -> ChannelError:
-    code = f"HTTP {reply.status}"
-    said = f"{code} {_reason(reply)}".strip()
-    if reply.status == 429:
-        return rate_limited(reply.retry_after_s(), said)
-    if reply.status in _GONE:
-        return DeviceGoneError(said, hint=ADVICE[code], provider_code=code)
-    if reply.status >= 500 or reply.status < 400:
-        return unusable(reply, HOSTS.name)
-    kind = FailureKind.TRANSIENT if reply.status in {408, 425} else FailureKind.PERMANENT
-    return refused(said, ADVICE.get(code, "the push service refuses the message"), kind=kind)
 
 
 def _reason(reply: "HttpResponse") -> str:

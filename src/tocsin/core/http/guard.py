@@ -20,7 +20,7 @@ class AddressGuard:
         self._guarded: dict[Callable[[str], None], Transport] = {}
 
     def transport(self, url: str, *, permitted: bool) -> Transport:
-        """Return what may call `url`; `permitted` says whether its address may be private."""
+        """Return what may call `url`; `permitted` says whether its address may be private. Raises ChannelError."""
         rule = self._rule(url, permitted)
         if rule is None:
             return self._http
@@ -30,17 +30,20 @@ class AddressGuard:
 
     async def check(self, url: str, *, permitted: bool) -> None:
         """Look up the addresses of `url` and check them, unless a proxy does; raise RemoteError."""
+        rule = self._rule(url, permitted)
         if proxy_for(find_origin(url)):
             return
-        rule = self._rule(url, permitted)
         for address in await look_up(url):
             if rule:
                 rule(address)
 
     def _rule(self, url: str, permitted: bool) -> Callable[[str], None] | None:
+        """Return the check of an address; raise ChannelError for a URL without encryption and permission."""
         if url.startswith("https:"):
             return None if permitted else self.refuse_private
-        return self.refuse_public if permitted else self._refuse_all
+        if permitted:
+            return self.refuse_public
+        raise ChannelError(f"the {self._whose}'s address is not encrypted", hint=f"use https; {self._permission}")
 
     def refuse_private(self, address: str) -> None:
         """Raise ChannelError for an address that is not on the Internet."""
@@ -52,8 +55,3 @@ class AddressGuard:
         if is_public(address):
             told = f"the {self._whose}'s address {address} is on the Internet, and not encrypted"
             raise ChannelError(told, hint="use https")
-
-    def _refuse_all(self, address: str) -> None:
-        """Raise ChannelError: without encryption and permission, neither kind of address may be called."""
-        self.refuse_public(address)
-        self.refuse_private(address)
