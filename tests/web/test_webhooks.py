@@ -87,6 +87,11 @@ class Ear(InboundAdapter):
     def answer_to(self, message: InboundMessage | None) -> ProductAnswer:
         return ProductAnswer(200, b'{"heard": true}', "application/json") if message else ProductAnswer(204)
 
+    async def answer_stored(self, message: InboundMessage) -> ProductAnswer:
+        if message.text != "whisper":
+            return self.answer_to(message)
+        return ProductAnswer(200, b'"too late"', "application/json")
+
 
 class Bell(OutboundAdapter):
     spec = ChannelSpec("bell", "Bell", "a bell", aliases=("dingdong",), inbound=("webhook",))
@@ -184,6 +189,11 @@ async def test_a_duplicate_gets_the_same_answer_and_is_stored_once(door: Door):
     first, second = [await door.call({"text": "hello"}, SIGNED) for _ in range(2)]
     assert (first.status, first.body) == (second.status, second.body)
     assert await door.texts() == ["hello"]
+
+
+async def test_a_new_event_may_be_answered_with_what_came_of_it_and_a_duplicate_is_not(door: Door):
+    answers = [(await door.call({"text": "whisper"}, SIGNED)).body for _ in range(2)]
+    assert answers == [b'"too late"', b'{"heard": true}']
 
 
 async def test_a_handshake_is_answered_and_nothing_is_stored(door: Door):

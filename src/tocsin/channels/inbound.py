@@ -231,6 +231,10 @@ class InboundAdapter(ABC):
         """Return the answer for an event that is stored, was stored before, or is ignored."""
         return WebhookResponse()
 
+    async def answer_stored(self, message: InboundMessage) -> WebhookResponse:
+        """Return the answer for a new event, which the work on it may decide; the product waits meanwhile."""
+        return self.answer_to(message)
+
     def reply_extra(self, message: InboundMessage) -> dict[str, Any]:
         """Return the `extra` of a reply to this message, representable as JSON."""
         return {}

@@ -14,7 +14,7 @@ from tests.facts import mentions
 
 from tocsin.channels.action_tokens import make_token, with_secret
 from tocsin.channels.contract import COMMONMARK, PLAIN, KeyedMessage, MessageOperation, Outgoing, Receipt, Tools
-from tocsin.channels.inbound import RejectedError, WebhookRequest
+from tocsin.channels.inbound import InboundMessage, RejectedError, WebhookRequest
 from tocsin.channels.mattermost import MattermostAdapter
 from tocsin.channels.mattermost.api import TOKEN
 from tocsin.channels.mattermost.context import signed_context
@@ -23,7 +23,7 @@ from tocsin.channels.mattermost.standin import ANNA_ID, CHANNEL_ID, MattermostSe
 from tocsin.channels.mattermost.standin import TOKEN as TOKEN_THERE
 from tocsin.channels.model import MessageThread
 from tocsin.core.config.settings import Values
-from tocsin.core.errors import FailureKind
+from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.http.direct import DirectTransport
 from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
 from tocsin.testing.http_channel_contract import HttpChannelContract
@@ -412,8 +412,9 @@ async def test_a_press_arrives_with_the_person_and_an_edit_removes_the_buttons()
         assert found is not None
         assert (found.sender_id, found.sender_name, found.chat_id) == (ANNA_ID, "anna", CHANNEL_ID)
         assert found.callback_data == make_token(outgoing, 0)
-        await receiver.answer_privately(found, "Already done.")
-        assert server.whispers == [(ANNA_ID, "Already done.")]
+        await receiver.answer_privately(found, "Already done by *Ben*.")
+        server.answered((await receiver.answer_stored(found)).body)
+        assert server.whispers == [(ANNA_ID, "Already done by \\*Ben\\*.")]
         await good(adapter, change(keyed("91 %"), MessageOperation.EDIT, first))
         [post] = server.posts.values()
         assert post["props"] == {"attachments": []}
@@ -433,3 +434,13 @@ async def test_without_a_public_address_a_button_that_calls_back_is_refused():
         receipt = await adapter.transmit(with_secret(keyed("91 %", actions=[CLEAN])))
         assert server.posts == {}
     assert "PUBLIC_URL" in receipt.result.error
+
+
+async def test_a_press_that_is_acknowledged_shows_nothing_to_the_person():
+    receiver = build_receiver(MattermostAdapter, ENV)
+    found = await receiver.receive(WebhookRequest((), pressed()))
+    assert isinstance(found, InboundMessage)
+    await receiver.acknowledge(found)
+    assert (await receiver.answer_stored(found)).body == b"{}"
+    with pytest.raises(ChannelError):  # the call has its answer
+        await receiver.answer_privately(found, "Already done.")

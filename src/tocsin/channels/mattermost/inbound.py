@@ -1,5 +1,7 @@
 """mattermost receives: presses, whose proof is the context of their button. Source: docs/facts/mattermost.md."""
 
+import asyncio
+import json
 from typing import TYPE_CHECKING, ClassVar
 
 from tocsin.channels.inbound import (
@@ -8,27 +10,24 @@ from tocsin.channels.inbound import (
     RejectedError,
     WebhookRequest,
     WebhookResponse,
-    as_channel_error,
 )
-from tocsin.channels.mattermost.api import MattermostApi
 from tocsin.channels.mattermost.context import is_signed
+from tocsin.channels.mattermost.markup import escape
 from tocsin.channels.presses import press_event
-from tocsin.core.errors import RemoteError
 from tocsin.core.reading.untrusted import clean_text, identifier, json_object, named, within
 
 if TYPE_CHECKING:
-    from tocsin.channels.contract import Tools
-    from tocsin.core.config.settings import Values
+    from collections.abc import Mapping
+
+_HINT = "hint"  # of `reply_context`: a future with what only the person who pressed is shown
+_HINT_WITHIN_S = 2.0  # the server waits for 30 s, and the person for the server
 
 
 class MattermostInbound(InboundAdapter):
     """Reads presses; the server signs none, so each must have the context that only we can make."""
 
     name: ClassVar[str] = "mattermost"
-
-    def __init__(self, config: "Values", tools: "Tools") -> None:
-        super().__init__(config, tools)
-        self._api = MattermostApi(config, tools.http)
+    answers_presses_once: ClassVar[bool] = True
 
     def verify(self, request: WebhookRequest, now: float) -> None:
         """Check the signature of the context."""
@@ -55,6 +54,7 @@ class MattermostInbound(InboundAdapter):
             sender_name=named(call.get("user_name")),
             message_id=identifier(call.get("post_id")),
             chat_type="channel",
+            reply_context={_HINT: asyncio.get_running_loop().create_future()},
         )
 
     def reply_target(self, message: InboundMessage) -> str:
@@ -63,12 +63,28 @@ class MattermostInbound(InboundAdapter):
 
     def answer_to(self, message: InboundMessage | None) -> WebhookResponse:
         """Return an empty object: the post is edited by the queue."""
-        return WebhookResponse(200, b"{}", "application/json")
+        return _answer({})
+
+    async def answer_stored(self, message: InboundMessage) -> WebhookResponse:
+        """Return why the press has no effect, which the server shows to the person alone; else an empty object."""
+        hint: asyncio.Future[str] = message.reply_context[_HINT]
+        done, _ = await asyncio.wait({hint}, timeout=_HINT_WITHIN_S)
+        if not done or not (said := hint.result()):
+            return _answer({})
+        return _answer({"ephemeral_text": escape(said), "skip_slack_parsing": True})
+
+    async def acknowledge(self, message: InboundMessage) -> None:
+        """Answer the call, for which the button shows progress."""
+        await self.answer_privately(message, "")
 
     async def answer_privately(self, message: InboundMessage, response: str) -> None:
-        """Show `response` to the person alone; the bot needs the permission create_post_ephemeral."""
-        post = {"channel_id": message.chat_id, "message": response}
-        try:
-            await self._api.call("POST", "/posts/ephemeral", {"user_id": message.sender_id, "post": post})
-        except RemoteError as failure:
-            raise as_channel_error(failure) from None
+        """Show `response` to the person who pressed, in the answer to the call."""
+        hint: asyncio.Future[str] | None = message.reply_context.get(_HINT)
+        if hint is None or hint.done():
+            await super().answer_privately(message, response)
+            return
+        hint.set_result(response)
+
+
+def _answer(document: "Mapping[str, object]") -> WebhookResponse:
+    return WebhookResponse(200, json.dumps(document).encode(), "application/json")

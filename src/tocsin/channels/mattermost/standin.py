@@ -106,7 +106,6 @@ class MattermostServer(HttpStandIn):
             web.post(v4 + "/channels/direct", self._direct),
             web.get(v4 + "/teams/name/{team}/channels/name/{name}", self._place_by_name),
             web.post(v4 + "/posts", self._post),
-            web.post(v4 + "/posts/ephemeral", self._whisper),
             web.post(v4 + "/files", self._upload),
             web.put(v4 + "/posts/{post}/patch", self._patch),
             web.delete(v4 + "/posts/{post}", self._delete),
@@ -212,13 +211,6 @@ class MattermostServer(HttpStandIn):
         info = {"id": file_id, "name": file.filename, "size": len(data), "mime_type": file.content_type}
         return web.json_response({"file_infos": [info], "client_ids": []}, status=201)
 
-    async def _whisper(self, request: web.Request) -> web.Response:
-        self._check(request)
-        given = await read_object(request, {"user_id", "post"})
-        place = self._writable(str(given["post"].get("channel_id", "")))
-        self.whispers.append((given["user_id"], checked_message(given["post"])))
-        return web.json_response({"id": identifier(), "channel_id": place.id}, status=201)
-
     def press(self, post_id: str, number: int = 0) -> tuple[str, dict[str, Any]]:
         """Return address and body of the call that the server makes when anna presses a button of a post."""
         post = self.posts[post_id]
@@ -230,6 +222,14 @@ class MattermostServer(HttpStandIn):
             "context": action["context"],
         }  # fmt: skip
         return action["url"], body
+
+    def answered(self, body: bytes) -> None:
+        """Show anna what the answer to the call of a press contains; raise ValueError for an unknown field."""
+        answer = parse_json(body)
+        if not isinstance(answer, dict) or set(answer) - {"update", "ephemeral_text", "error", "skip_slack_parsing"}:
+            raise ValueError("not an answer to the call of a button")
+        if text := answer.get("ephemeral_text"):
+            self.whispers.append((ANNA_ID, text))
 
     def _checked_files(self, given: Mapping[str, Any], channel: str) -> list[str]:
         """Return the IDs of the files of a post, or refuse."""

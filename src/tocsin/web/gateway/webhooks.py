@@ -135,8 +135,8 @@ class Webhooks:
             return adapter.answer_to(None)
         if self._is_stale(scope, kind, adapter, request):
             self._metrics.count_received(kind, str(received.kind), "stale")
-        else:
-            await self._store(kind, adapter.replay_key(request), received)
+        elif await self._store(kind, adapter.replay_key(request), received):
+            return await adapter.answer_stored(received)
         return adapter.answer_to(received)
 
     def _is_stale(self, scope: Scope, kind: str, adapter: InboundAdapter, request: WebhookRequest) -> bool:
@@ -154,16 +154,18 @@ class Webhooks:
             log.warning("an outdated webhook request was ignored; check the clock of this machine", extra=facts)
         return True
 
-    async def _store(self, kind: str, replay_key: str, message: InboundMessage) -> None:
+    async def _store(self, kind: str, replay_key: str, message: InboundMessage) -> bool:
+        """Store an event; return whether it is new."""
         key = f"{kind} {replay_key}"
         if replay_key and key in self._replays:
             self._metrics.count_received(kind, str(message.kind), "duplicate")
-            return
+            return False
         if replay_key and self._several_hosts:  # another host may have received the same call
             message = replace(message, dedupe_keys=(*message.dedupe_keys, f"call {replay_key}"))
-        await self._inbox.accept([message])
+        [is_new] = await self._inbox.accept([message])
         if replay_key:
             self._replays.add(key)
+        return is_new
 
 
 class _Replays:
