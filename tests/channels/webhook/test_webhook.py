@@ -56,6 +56,16 @@ class DeadDocument(MemoryDocument):
         raise StoreUnavailableError("the store does not answer")
 
 
+class CountedDocument(MemoryDocument):
+    """A document that counts how often it is read."""
+
+    reads = 0
+
+    async def read(self) -> str:
+        self.reads += 1
+        return await super().read()
+
+
 class TestWebhook(ChannelContract):
     adapter = WebhookAdapter
     env: dict[str, str] = {}
@@ -262,6 +272,19 @@ async def test_a_receiver_that_wanted_no_more_events_is_called_at_a_new_address(
         adapter = build_adapter(WebhookAdapter, {}, http=http, targets={"ci": {**CI, "url": url}}, document=kept)
         assert (await sent(adapter)).result.ok is ok
     assert "example" not in await kept.read()
+
+
+async def test_the_record_of_receivers_is_read_once_a_minute_and_shared_by_all_processes():
+    kept, clock, http = CountedDocument(), FakeClock(NOW), ScriptedTransport().will_answer(b"ok")
+    adapter = build_adapter(WebhookAdapter, {}, http=http, clock=clock, targets={"ci": CI}, document=kept)
+    assert [(await sent(adapter)).result.ok for _ in range(3)] == [True] * 3
+    assert kept.reads == 1
+    refusing = ScriptedTransport().will_answer(b"", status=410)
+    other = build_adapter(WebhookAdapter, {}, http=refusing, clock=clock, targets={"ci": CI}, document=kept)
+    assert not (await sent(other)).result.ok
+    clock.advance(60.0)
+    assert not (await sent(adapter)).result.ok
+    assert len(http.sent) == 3
 
 
 @pytest.mark.parametrize(("status", "words"), [(200, ""), (410, "HTTP 410")])

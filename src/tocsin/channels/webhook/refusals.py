@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tocsin.core.storage.documents.document import ChannelDocument
 
 PAUSE_S = 86_400.0
+LOOK_AGAIN_S = 60.0  # a look takes 0.2 ms of processor time
 
 
 class ReceiverRefusals:
@@ -20,17 +21,12 @@ class ReceiverRefusals:
 
     def __init__(self, document: "ChannelDocument") -> None:
         self._document = document
+        self._known: Mapping[str, float] = {}
+        self._read_at = float("-inf")
 
     async def check(self, name: str, url: str, now: float) -> None:
-        """Raise ChannelError if the receiver wanted no more events less than a day ago.
-
-        While the store fails, the receiver is called: no message waits for a record that few have.
-        """
-        try:
-            kept = await self._document.read()
-        except StoreUnavailableError:
-            return
-        refused_at = _read(kept).get(_digest(url))
+        """Raise ChannelError if the receiver wanted no more events less than a day ago."""
+        refused_at = (await self._look(now)).get(_digest(url))
         if refused_at is not None and 0 <= now - refused_at < PAUSE_S:
             told = f"{name} wants no more events: it answered HTTP 410 at {timestamp(refused_at)}"
             raise ChannelError(
@@ -47,7 +43,14 @@ class ReceiverRefusals:
             return json.dumps({**recent, _digest(url): now})
 
         with suppress(StoreUnavailableError):  # the next event meets the same answer
-            await self._document.change(edit)
+            self._known = _read(await self._document.change(edit))
+
+    async def _look(self, now: float) -> Mapping[str, float]:
+        """Return the record as of the last minute; while the store fails, as it was known before."""
+        if not 0 <= now - self._read_at < LOOK_AGAIN_S:
+            with suppress(StoreUnavailableError):
+                self._known, self._read_at = _read(await self._document.read()), now
+        return self._known
 
 
 def _read(text: str) -> Mapping[str, float]:
