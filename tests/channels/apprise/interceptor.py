@@ -2,13 +2,13 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
 import trustme
+from tests.waiting import PATIENCE_S
 
 _END = b"\r\n\r\n"
 
@@ -62,21 +62,15 @@ class Interceptor:
         return context
 
 
-@asynccontextmanager
-async def intercepting(folder: Path, environment: pytest.MonkeyPatch) -> AsyncIterator[Interceptor]:
-    """Send the calls of processes that start within the block to an interceptor."""
+@contextmanager
+def intercepting(folder: Path, loop: asyncio.AbstractEventLoop) -> Iterator[tuple[Interceptor, Mapping[str, str]]]:
+    """Run an interceptor in `loop`; yield it with the variables that send the calls of a process to it."""
     internet = Interceptor(trustme.CA(key_type=trustme.KeyType.ECDSA))
     certificates = folder / "authority.pem"
     internet.authority.cert_pem.write_to_path(certificates)
-    server = await asyncio.start_server(internet.serve, "127.0.0.1", 0)
-    address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
-        environment.setenv(name, address)
-    for name in ("NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy", "CURL_CA_BUNDLE"):
-        environment.delenv(name, raising=False)
-    environment.setenv("REQUESTS_CA_BUNDLE", str(certificates))
-    try:
-        yield internet
-    finally:
-        server.close()
-        await server.wait_closed()
+    starting = asyncio.run_coroutine_threadsafe(asyncio.start_server(internet.serve, "127.0.0.1", 0), loop)
+    server = starting.result(PATIENCE_S)
+    proxy = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+    yield internet, {**dict.fromkeys(names, proxy), "REQUESTS_CA_BUNDLE": str(certificates)}
+    loop.call_soon_threadsafe(server.close)

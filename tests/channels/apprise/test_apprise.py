@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.channels.apprise.interceptor import Interceptor, intercepting
+from tests.channels.apprise.conftest import StayingProcesses
+from tests.channels.apprise.interceptor import Interceptor
 from tests.channels.apprise.services import SERVICES, Service
 
 from tocsin.channels.apprise import AppriseAdapter
@@ -88,14 +89,23 @@ class TestApprise(ChannelContract):
     target = "ops"
     bad_targets = ("dev", "OPS", "gotify://push.example.org/token", "")
 
+    @pytest.fixture(autouse=True)
+    def use_processes_that_stay(self, library: StayingProcesses) -> None:
+        self.library = library
+
     @asynccontextmanager
     async def opened(self, *, probing: bool = False) -> AsyncIterator[OutboundAdapter]:
         async with GotifyServer() as server:
-            yield build_adapter(AppriseAdapter, {}, targets={"ops": server.targets()["phone"]})
+            yield adapter_of(server.targets()["phone"]["url"], library=self.library)
 
 
-def adapter_of(url: str, kind: type[AppriseAdapter] = AppriseAdapter) -> AppriseAdapter:
-    return build_adapter(kind, {}, targets={"ops": {"url": url}})
+def adapter_of(
+    url: str, kind: type[AppriseAdapter] = AppriseAdapter, library: AppriseProcesses | None = None
+) -> AppriseAdapter:
+    adapter = build_adapter(kind, {}, targets={"ops": {"url": url}})
+    if library:
+        adapter.library = library
+    return adapter
 
 
 async def sent(adapter: AppriseAdapter, text: str = "hello", mode: str = "", **content: Any) -> Receipt:
@@ -106,20 +116,18 @@ async def sent(adapter: AppriseAdapter, text: str = "hello", mode: str = "", **c
 
 
 async def test_thirty_services_say_yes_no_and_later_and_each_is_understood(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    internet: Interceptor, abroad: StayingProcesses
 ):
     assert len(SERVICES) >= 30
     wrong: list[str] = []
-    async with intercepting(tmp_path, monkeypatch) as internet:
-        processes = AppriseProcesses()
-        for name, service in SERVICES.items():
-            found = await kinds_of(service, internet, processes)
-            if found != [None, FailureKind.PERMANENT, FailureKind.RATE_LIMITED, FailureKind.TRANSIENT]:
-                wrong.append(f"{name}: {found}")
-            hosts = {host for host, _, _ in internet.calls}
-            if not hosts or not all(host.endswith(service.host) for host in hosts):
-                wrong.append(f"{name}: called {hosts}")
-            internet.calls.clear()
+    for name, service in SERVICES.items():
+        found = await kinds_of(service, internet, abroad)
+        if found != [None, FailureKind.PERMANENT, FailureKind.RATE_LIMITED, FailureKind.TRANSIENT]:
+            wrong.append(f"{name}: {found}")
+        hosts = {host for host, _, _ in internet.calls}
+        if not hosts or not all(host.endswith(service.host) for host in hosts):
+            wrong.append(f"{name}: called {hosts}")
+        internet.calls.clear()
     assert wrong == []
 
 
@@ -147,9 +155,10 @@ async def kinds_of(
 # --- what a service gets
 
 
-async def test_title_text_and_type_are_the_services_own():
+async def test_title_text_and_type_are_the_services_own(library: StayingProcesses):
     async with GotifyServer() as server:
-        receipt = await sent(adapter_of(server.targets()["phone"]["url"]), "91 %", title="Disk", type="failure")
+        adapter = adapter_of(server.targets()["phone"]["url"], library=library)
+        receipt = await sent(adapter, "91 %", title="Disk", type="failure")
         assert receipt.result.message == "accepted by Gotify"
         [item] = server.recorder.of("apprise")
         assert item.body == {"priority": 5, "title": "Disk", "message": "91 %"}
@@ -159,47 +168,43 @@ async def test_title_text_and_type_are_the_services_own():
     ("content", "kind"),
     [({}, "info"), ({"priority": 4}, "warning"), ({"priority": 5}, "failure"), ({"type": "success"}, "success")],
 )
-async def test_the_type_is_that_of_the_message_or_of_its_urgency(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: dict[str, Any], kind: str
-):
+async def test_the_type_is_that_of_the_message_or_of_its_urgency(content: dict[str, Any], kind: str):
     adapter = adapter_of("json://hook.example.org/")
     shown = adapter.dresser.read({"title": "T", **content})
     assert adapter.body(Part("ops", "x", "key", content=shown))["type"] == kind
 
 
-async def test_markdown_is_rendered_for_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    async with intercepting(tmp_path, monkeypatch) as internet:
-        await sent(adapter_of("json://hook.example.org/?format=html"), "**91 %**", COMMONMARK)
-        [(_, _, body)] = internet.calls
-        assert b"<strong>91 %</strong>" in body
+async def test_markdown_is_rendered_for_the_service(internet: Interceptor, abroad: StayingProcesses):
+    await sent(adapter_of("json://hook.example.org/?format=html", library=abroad), "**91 %**", COMMONMARK)
+    [(_, _, body)] = internet.calls
+    assert b"<strong>91 %</strong>" in body
 
 
-async def test_a_long_text_is_several_messages_of_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    async with intercepting(tmp_path, monkeypatch) as internet:
-        internet.status = 204
-        adapter = adapter_of(SERVICES["Discord"].url)
-        assert (await sent(adapter, "word " * 700)).result.ok
-        assert len(internet.calls) == 2
-        receipt = await sent(adapter, "word " * 6_000)
-        assert "too long for Discord, which takes 20,000 characters" in receipt.result.error
+async def test_a_long_text_is_several_messages_of_the_service(internet: Interceptor, abroad: StayingProcesses):
+    internet.status = 204
+    adapter = adapter_of(SERVICES["Discord"].url, library=abroad)
+    assert (await sent(adapter, "word " * 700)).result.ok
+    assert len(internet.calls) == 2
+    receipt = await sent(adapter, "word " * 6_000)
+    assert "too long for Discord, which takes 20,000 characters" in receipt.result.error
 
 
-async def test_files_are_passed_on_and_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "files"))
-    (tmp_path / "files").mkdir()
-    async with intercepting(tmp_path, monkeypatch) as internet:
-        adapter = adapter_of("form://hook.example.org/")
-        note = await adapter.deliver(Part("ops", "log", "key", files=(text_file("log.txt", "line one"),)))
-        [(_, _, body)] = internet.calls
+async def test_files_are_passed_on_and_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, internet: Interceptor, abroad: StayingProcesses
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    adapter = adapter_of("form://hook.example.org/", library=abroad)
+    note = await adapter.deliver(Part("ops", "log", "key", files=(text_file("log.txt", "line one"),)))
+    [(_, _, body)] = internet.calls
     assert note == "accepted by Form"
     assert b'filename="log.txt"' in body
     assert b"line one" in body
-    assert list((tmp_path / "files").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
-async def test_a_service_without_files_refuses_them_before_a_call():
+async def test_a_service_without_files_refuses_them_before_a_call(library: StayingProcesses):
     async with GotifyServer() as server:
-        adapter = adapter_of(server.targets()["phone"]["url"])
+        adapter = adapter_of(server.targets()["phone"]["url"], library=library)
         with pytest.raises(ChannelError, match="Gotify takes no files"):
             await adapter.deliver(Part("ops", "log", "key", files=(text_file("log.txt", "line"),)))
         assert server.requests == 0
@@ -225,10 +230,10 @@ ANSWERS = [
 ]
 
 
-async def test_each_answer_says_whether_a_repeat_is_safe():
+async def test_each_answer_says_whether_a_repeat_is_safe(library: StayingProcesses):
     found, wrong = [], []
     async with GotifyServer() as server:
-        adapter = adapter_of(server.targets()["phone"]["url"])  # one, as its process takes most of the time
+        adapter = adapter_of(server.targets()["phone"]["url"], library=library)
         for fault, _, words in ANSWERS:
             server.faults.push(fault)
             receipt = await sent(adapter)
@@ -243,29 +248,28 @@ def test_every_remedy_is_tested():
     assert {int(code.removeprefix("HTTP ")) for code in ADVICE} == {400, 401, 403, 404, 410, 413}
 
 
-async def test_a_connection_that_is_refused_is_not_sent():
+async def test_a_connection_that_is_refused_is_not_sent(library: StayingProcesses):
     async with GotifyServer() as server:
         url = server.targets()["phone"]["url"]
-    receipt = await sent(adapter_of(url))
+    receipt = await sent(adapter_of(url, library=library))
     assert receipt.failure
     assert receipt.failure.kind is FailureKind.TRANSIENT
     assert receipt.result.error.startswith("not sent: ")
 
 
-async def test_a_lost_answer_to_a_part_of_a_message_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    async with intercepting(tmp_path, monkeypatch) as internet:
-        internet.status = 503
-        receipt = await sent(adapter_of(SERVICES["Discord"].url), "word " * 700)
+async def test_a_lost_answer_to_a_part_of_a_message_is_unknown(internet: Interceptor, abroad: StayingProcesses):
+    internet.status = 503
+    receipt = await sent(adapter_of(SERVICES["Discord"].url, library=abroad), "word " * 700)
     assert receipt.failure
     assert receipt.failure.kind is FailureKind.AMBIGUOUS
 
 
 async def test_a_service_that_takes_no_message_of_this_type_is_a_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    internet: Interceptor, abroad: StayingProcesses
 ):
-    async with intercepting(tmp_path, monkeypatch) as internet:  # its type `info` closes an alarm that there is not
-        receipt = await sent(adapter_of("opsgenie://aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"))
-        assert internet.calls == []
+    # Its type `info` closes an alarm that there is not.
+    receipt = await sent(adapter_of("opsgenie://aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", library=abroad))
+    assert internet.calls == []
     assert "the library has sent nothing" in receipt.result.error
 
 
@@ -296,8 +300,8 @@ def test_an_address_of_matrix_is_accepted_by_an_operator_who_asks_for_encryption
     assert adapter_of("matrixs://bot:pw@matrix.example.org/%23ops?e2ee=yes").check_target("ops") == "ops"
 
 
-async def test_an_address_that_the_library_cannot_read_is_named_by_its_target():
-    adapter = build_adapter(AppriseAdapter, {}, targets={"ops": f"nosuch://{CANARY}"})
+async def test_an_address_that_the_library_cannot_read_is_named_by_its_target(library: StayingProcesses):
+    adapter = adapter_of(f"nosuch://{CANARY}", library=library)
     receipt = await sent(adapter)
     assert "not one of a service" in receipt.result.error
     tested = await adapter.test_connection()
@@ -305,16 +309,17 @@ async def test_an_address_that_the_library_cannot_read_is_named_by_its_target():
     assert CANARY not in tested.error + receipt.result.error
 
 
-async def test_an_address_with_several_recipients_is_refused():
-    receipt = await sent(adapter_of("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#ops/#dev"))
+async def test_an_address_with_several_recipients_is_refused(library: StayingProcesses):
+    receipt = await sent(adapter_of("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#ops/#dev", library=library))
     assert "2 recipients" in receipt.result.error
     assert "profile" in receipt.result.error
 
 
-async def test_a_test_names_the_service_of_each_target_and_calls_none():
+async def test_a_test_names_the_service_of_each_target_and_calls_none(library: StayingProcesses):
     async with GotifyServer() as server:
         entry = server.targets()["phone"]
         adapter = build_adapter(AppriseAdapter, {}, targets={"phone": entry["url"], "tablet": entry})
+        adapter.library = library
         assert (await adapter.test_connection()).message == "connected as phone (Gotify), tablet (Gotify)"
         assert server.requests == 0
 
@@ -393,7 +398,7 @@ class Bare(AppriseProcesses):
 
 
 async def test_an_address_is_in_no_error_log_argument_or_environment(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, library: StayingProcesses
 ):
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("TEAMCHAT_BOT_TOKEN", f"xoxb-{CANARY}")
@@ -409,7 +414,7 @@ async def test_an_address_is_in_no_error_log_argument_or_environment(
         url = f"gotify://{server.url.removeprefix('http://')}/{CANARY}"
         for fault in (Fault.error(1, f"no {CANARY}", http_status=401), Fault.reset(), Fault.status(502, CANARY)):
             server.faults.push(fault)
-            receipt = await sent(adapter_of(url))
+            receipt = await sent(adapter_of(url, library=library))
             assert not receipt.result.ok
             assert CANARY not in repr(receipt) + caplog.text
 
