@@ -36,6 +36,15 @@ class RefusalError(Exception):
         self.response = response
 
 
+async def _stop_listening(server: asyncio.Server) -> None:
+    """Close a server once what it accepted is a connection: asyncio drops one that is not without closing it."""
+    for each in server.sockets:
+        asyncio.get_running_loop().remove_reader(each.fileno())
+    for _ in range(2):  # a connection is made in two turns of the event loop
+        await asyncio.sleep(0)
+    server.close()
+
+
 class HttpStandIn(ABC):
     """One provider on one loopback port, listening inside `async with`.
 
@@ -108,9 +117,10 @@ class HttpStandIn(ABC):
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)
-        site = web.TCPSite(runner, self._host, self._port)
-        await site.start()
-        self._port = runner.addresses[0][1]
+        assert runner.server  # noqa: S101  # since its setup
+        server = await asyncio.get_running_loop().create_server(runner.server, self._host, self._port, backlog=128)
+        self._stack.push_async_callback(_stop_listening, server)
+        self._port = server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         """End open requests and stop listening; state and recorder stay."""
