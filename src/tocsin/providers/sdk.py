@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+import ssl
 import warnings
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import httpx2
@@ -60,12 +62,19 @@ def open_model(endpoint: ModelEndpoint, redact: Callable[[str], str], limits: Ca
     timeout = httpx2.Timeout(limits.whole_s, connect=limits.connect_s, pool=limits.connect_s)
     http = httpx2.AsyncClient(
         timeout=timeout,
+        verify=_tls(),
         follow_redirects=False,  # a redirect would carry the key elsewhere
         headers={"Accept-Encoding": "identity"},
         event_hooks={"response": [_Bounds(endpoint)]},
     )
     model = _anthropic(endpoint, http) if endpoint.provider == "anthropic" else _openai(endpoint, http)
     return Model(endpoint, redact, limits, model, http)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """Return the settings of all clients: reading the certificates takes longer than a request."""
+    return httpx2.create_ssl_context()
 
 
 def _anthropic(endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> SdkModel:
