@@ -152,15 +152,17 @@ def _copied(folder: Path, to: Path | None) -> str:
             raise ConfigError(f"{folder} has more than {MAX_DEPTH} levels", hint="store its data elsewhere")
         if to:
             (to / relative).mkdir(mode=0o700)
-        for name in sorted((*directories, *files)):
-            if _is_link(name, here):
+        links = {name for name in (*directories, *files) if _is_link(name, here)}
+        wanted = sorted(links.union(files))
+        if len(lines) + len(wanted) > MAX_FILES:
+            raise ConfigError(f"{folder} has more than {MAX_FILES} files", hint="store its data elsewhere")
+        for name in wanted:
+            if name in links:
                 lines.append(_copy_link(name, here, relative, to))
-            elif name in files:
+            else:
                 line, size = _copy_file(name, here, relative, to, left)
                 lines.append(line)
                 left -= size
-        if len(lines) > MAX_FILES:
-            raise ConfigError(f"{folder} has more than {MAX_FILES} files", hint="store its data elsewhere")
     # Names are bytes to the system: those that are not UTF-8 come as lone surrogates.
     return sha256("".join(sorted(lines)).encode(errors="surrogateescape")).hexdigest()
 
