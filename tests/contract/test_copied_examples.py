@@ -24,14 +24,21 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "installed"
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_the_tests_of_a_copied_example_pass_outside_the_checkout(installed: Path, tmp_path: Path, name: str):
-    copy = shutil.copytree(ROOT / "examples" / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (copy / "conftest.py").write_text(f"import tocsin\n\nassert tocsin.__file__.startswith({str(installed)!r})\n")
+def test_the_tests_of_copied_examples_pass_outside_the_checkout(installed: Path, tmp_path: Path):
+    for name in EXAMPLES:
+        shutil.copytree(ROOT / "examples" / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    settings = {
+        (tmp_path / name / "pyproject.toml").read_text().partition("[tool.pytest.ini_options]")[2] for name in EXAMPLES
+    }
+    assert len(settings) == 1, "one process runs the tests of all"
+    (tmp_path / "conftest.py").write_text(f"import tocsin\n\nassert tocsin.__file__.startswith({str(installed)!r})\n")
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(installed)}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:schemathesis"],
-        cwd=copy,
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:schemathesis"),
+            *("-c", f"{EXAMPLES[0]}/pyproject.toml", "--rootdir", tmp_path, *EXAMPLES),
+        ],
+        cwd=tmp_path,
         env=env,
         capture_output=True,
         text=True,

@@ -15,7 +15,7 @@ from tocsin.delivery.store import DeliveryStore
 from tocsin.testing.fakes import FakeClock
 
 SETTINGS = settings(
-    max_examples=30,
+    max_examples=12,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -25,7 +25,7 @@ CHANGES = (
 
 @pytest.mark.parametrize(("zone", "day"), CHANGES)
 def test_the_instants_are_those_of_the_oracle(zone: str, day: tuple[int, int, int], chance: random.Random):
-    compare(zone, day, 10, expressions(chance, 25))
+    compare(zone, day, 10, expressions(chance, 10))
 
 
 def test_the_instants_around_changes_of_the_next_ten_years_are_those_of_the_oracle(chance: random.Random):

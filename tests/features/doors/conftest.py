@@ -134,6 +134,7 @@ async def front(tmp_path: Path) -> AsyncIterator[FrontBench]:
 
 
 @cache
+@cache
 def gzip_bomb() -> bytes:
-    """Return 64 KiB of gzip that unpack to 64 MiB; made when a test asks, as that takes a while."""
+    """Return 64 KiB of gzip that unpack to 64 MiB, made at the first call."""
     return gzip.compress(bytes(64 * 1024 * 1024), mtime=0)

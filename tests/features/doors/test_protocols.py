@@ -68,13 +68,15 @@ def path_of(url: str, address: DoorAddress) -> str:
     return url.removeprefix(address.base_url)
 
 
-def documents(token: str) -> list[Any]:
+def documents(token: str, *, every_list: bool) -> list[Any]:
+    """Return documents with one field of another type; those in a list are a third, unless the protocol takes lists."""
     base: dict[str, Any] = {"topic": "alerts", "message": "m", "text": "t", "body": "b", "labels": {"alertname": "a"}}
     event = {"summary": "s", "source": "s", "severity": "info"}
     base |= {"routing_key": token, "event_action": "trigger", "payload": event}
     changed = [{**base, name: value} for name, value in itertools.product(FIELDS, VALUES)]
     changed += [{**base, "payload": {**event, name: value}} for name in ("custom_details", "class") for value in VALUES]
-    return [base, *changed, *([each] for each in changed), "text", 5, None, [], [[]], [None]]
+    listed = changed if every_list else changed[::3]
+    return [base, *changed, *([each] for each in listed), "text", 5, None, [], [[]], [None]]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def documents(token: str) -> list[Any]:
 def test_no_document_breaks_a_protocol(protocol: str, route: str):
     spoken, door = PROTOCOLS[protocol], Door(id="1", name="d", definition=DoorDefinition(protocol=protocol))
     read, statuses = 0, set[int]()
-    for document in documents("a-token"):
+    for document in documents("a-token", every_list=protocol == "alertmanager"):
         request = DoorRequest(route=route, body=json.dumps(document).encode(), at=1_700_000_000.0)
         try:
             messages = spoken.read(request)
@@ -103,27 +105,23 @@ def test_no_document_breaks_a_protocol(protocol: str, route: str):
 
 
 @pytest.mark.parametrize("protocol", OVER_HTTP)
-@pytest.mark.parametrize(
-    ("body", "header"),
-    [
-        (b"\xff\xfe\x00", ("Content-Type", "application/json; charset=utf-16")),
-        (b"\x1f\x8b broken", ("Content-Encoding", "gzip")),
-        (gzip_bomb, ("Content-Encoding", "gzip")),
-        (b"{}", ("Content-Encoding", "br")),
-        (b"--x\r\nbroken", ("Content-Type", "multipart/form-data; boundary=x")),
-        (b"a=1&" * 5_000, ("Content-Type", "application/x-www-form-urlencoded")),
-        (b"[" * 100_000, ("Content-Type", "application/json")),
-    ],
-    ids=["charset", "gzip", "bomb", "br", "multipart", "form", "deep"],
-)
-async def test_no_body_breaks_a_protocol(
-    front: FrontBench, protocol: str, body: bytes | Callable[[], bytes], header: Header
-):
+async def test_no_body_breaks_a_protocol(front: FrontBench, protocol: str):
     path, headers = AUTHORIZED[protocol](await front.add(protocol=protocol))
+    bodies: Mapping[str, tuple[bytes, Header]] = {
+        "charset": (b"\xff\xfe\x00", ("Content-Type", "application/json; charset=utf-16")),
+        "gzip": (b"\x1f\x8b broken", ("Content-Encoding", "gzip")),
+        "bomb": (gzip_bomb(), ("Content-Encoding", "gzip")),
+        "br": (b"{}", ("Content-Encoding", "br")),
+        "multipart": (b"--x\r\nbroken", ("Content-Type", "multipart/form-data; boundary=x")),
+        "form": (b"a=1&" * 5_000, ("Content-Type", "application/x-www-form-urlencoded")),
+        "deep": (b"[" * 100_000, ("Content-Type", "application/json")),
+    }
 
-    answer = await front.post(path, body() if callable(body) else body, *headers, header)
+    statuses = {
+        name: (await front.post(path, body, *headers, header)).status for name, (body, header) in bodies.items()
+    }
 
-    assert answer.status in {200, 202, 204, 400, 413, 415, 422, 431}
+    assert set(statuses.values()) <= {200, 202, 204, 400, 413, 415, 422, 431}, statuses
     await front.work()
 
 

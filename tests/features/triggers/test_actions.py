@@ -21,7 +21,7 @@ from tocsin.features.triggers.patterns import Pattern
 from tocsin.features.triggers.rules import Match, Rule, TriggerAction
 from tocsin.runs.service import Runs
 
-GENERATED = 10_000
+GENERATED = 2_000
 A_FIRING = 99  # groups of one pattern
 BETWEEN = "␟"
 
@@ -40,14 +40,14 @@ ATTACKS = (
 
 
 def hostile_captures() -> list[str]:
-    """Return ten thousand texts put together from what attackers write, some of them empty, some very long."""
+    """Return two thousand texts put together from what attackers write, some of them empty, some very long."""
     chance = Random(2031)
     captures = ["".join(chance.choices(ATTACKS, k=chance.randint(0, 6))) for _ in range(GENERATED - 20)]
     captures += ["".join(chance.choices(ATTACKS, k=1_000)) for _ in range(19)]
     return [*captures, "$(touch canary)" * 6_000]
 
 
-async def test_ten_thousand_hostile_captures_reach_the_command_byte_for_byte_and_run_nothing(triggered: Triggered):
+async def test_hostile_captures_reach_the_command_byte_for_byte_and_run_nothing(triggered: Triggered):
     captures = hostile_captures()
     groups = BETWEEN.join(f"([^{BETWEEN}]*)" for _ in range(A_FIRING))
     # Quoted, as it should be, they arrive whole; without quotes, as it should not be, they still are no code.

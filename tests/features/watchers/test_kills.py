@@ -1,21 +1,20 @@
 """Kill what watches again and again, and count what became of every file."""
 
 import json
-import os
 import random
 import sqlite3
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from tests.forked import Fork, forks
 from tests.waiting import until
 
-ROOT = Path(__file__).parents[3]
 FILES = 8  # of each life
+LOOK_S = 0.05
+NOTED = "SELECT COUNT(*) FROM watcher_events"
 
 
 def test_after_kills_every_file_that_was_noted_has_one_run_and_was_acted_on_at_most_once(
@@ -28,15 +27,16 @@ def test_after_kills_every_file_that_was_noted_has_one_run_and_was_acted_on_at_m
     rule = {"name": "all", "path": str(watched), "events": ["created"], "command": command, "debounce_ms": 20}
     (data / "watchers.yaml").write_text(f"- {json.dumps(rule)}\n")
     made: list[str] = []
-    for life in range(3):
-        with _watching(data):
-            for number in range(FILES):
-                made.append(str(watched / f"{life}-{number}"))
-                Path(made[-1]).write_text("x")
-            until(lambda: _count(data, "SELECT COUNT(*) FROM watcher_events") == len(made), "all files to be noted")
-            time.sleep(chance.uniform(0, 0.3))  # to be killed at any time of the work
-    with _watching(data):
-        until(lambda: _is_done(data, len(made)), "every file to be acted on")
+    with forks("tests.features.watchers.victim", data) as fork:
+        for life in range(3):
+            with _watching(fork, data):
+                for number in range(FILES):
+                    made.append(str(watched / f"{life}-{number}"))
+                    Path(made[-1]).write_text("x")
+                until(lambda: _count(data, NOTED) == len(made), "all files to be noted", every_s=LOOK_S)
+                time.sleep(chance.uniform(0, 0.3))  # to be killed at any time of the work
+        with _watching(fork, data):
+            until(lambda: _is_done(data, len(made)), "every file to be acted on", every_s=LOOK_S)
     rows = _rows(data, "SELECT params, status, id FROM runs WHERE kind = 'watcher'")
     lines = Counter(trace.read_text().splitlines())
     assert sorted(json.loads(params)["path"] for params, _, _ in rows) == sorted(made)
@@ -46,20 +46,13 @@ def test_after_kills_every_file_that_was_noted_has_one_run_and_was_acted_on_at_m
 
 
 @contextmanager
-def _watching(data: Path) -> Iterator[None]:
+def _watching(fork: Fork, data: Path) -> Iterator[None]:
     """Run a process that watches, and kill it at the end of the block."""
     _forget_who_watched(data)
-    env = {"PATH": os.environ["PATH"], "TOCSIN_DATA_DIR": str(data), "REDIS_URL": "off", "TZ": "UTC"}
-    child = subprocess.Popen([sys.executable, "-m", "tests.features.watchers.victim"], cwd=ROOT, env=env)
-    try:
-        until(
-            lambda: _count(data, "SELECT COUNT(*) FROM watcher_states WHERE is_watching AND rule <> ''"),
-            "the folder to be watched",
-        )
+    with fork(""):
+        watched = "SELECT COUNT(*) FROM watcher_states WHERE is_watching AND rule <> ''"
+        until(lambda: _count(data, watched), "the folder to be watched", every_s=LOOK_S)
         yield
-    finally:
-        child.kill()
-        child.wait()
 
 
 def _forget_who_watched(data: Path) -> None:

@@ -168,17 +168,17 @@ async def test_no_mail_hides_another_one(mail: MailBench, end: bytes):
     assert (sent.target, "MAIL FROM:<evil@example.org>" in sent.message) == ("alerts", True)
 
 
-async def test_of_ten_thousand_recipients_the_first_hundred_are_accepted(mail: MailBench):
+async def test_of_a_thousand_recipients_the_first_hundred_are_accepted(mail: MailBench):
     token = await mail.add()
 
     def work(client: smtplib.SMTP) -> list[int]:
         client.login("nas", token)
         client.mail("a@example.org")
-        codes = [client.rcpt("oncall@x")[0] for _ in range(10_000)]
+        codes = [client.rcpt("oncall@x")[0] for _ in range(1_000)]
         return [*codes, client.data(MAIL)[0]]
 
     codes = await mail.talk(work)
-    assert (codes.count(250), codes.count(452)) == (101, 9_900)
+    assert (codes.count(250), codes.count(452)) == (101, 900)
     assert len(await mail.front.work()) == 1  # one target is named a hundred times
 
 
