@@ -303,7 +303,7 @@ def outlive_outage(stage: Stage, *, seconds: float) -> list[Figure]:
     pending = [one for one in before if not stage.app.answers(one.name)]
     time.sleep(seconds / 2)
     meanwhile = stage.say(chats(20)[10:])
-    time.sleep(begun + seconds - time.time())
+    time.sleep(max(0.0, begun + seconds - time.time()))
     ended = time.time()
     stage.app.come_back()
     stage.wait([*before, *meanwhile])

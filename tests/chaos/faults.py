@@ -71,7 +71,7 @@ def survive_provider_faults(directory: Path, *, read_s: float = 20.0) -> list[Fi
             *ledger.figures(),
             Figure("kinds of misbehaviour", len(CASES) + 1),
             none_of("outcomes other than documented", wrong),
-            Figure("a refused connection counts as certainly not delivered", waiting["attempts"], "=", 1),
+            Figure("a refused connection counts as certainly not delivered", waiting["attempts"], "≥", 1),
         ]
 
 
@@ -197,11 +197,11 @@ def survive_mail_faults(directory: Path) -> list[Figure]:
         for name, (fault, policy, _) in MAIL_FAULTS.items():
             standins.script("email", fault)
             ids[name] = town.send("email", f"{name}@example.org", f"mail {name}", policy=policy)
-            # Only then the next: a fault is met by whoever comes first.
-            town.wait_until(ids[name], "retry_wait", "sent", "uncertain", "dead")
+            # Only then the next: a fault is met by the session that comes first, which may be a repeat.
+            town.wait_until(ids[name], "sent", "uncertain", "dead")
         wrong = []
         for name, (_, _, outcomes) in MAIL_FAULTS.items():
-            found = town.wait_until(ids[name], "sent", "uncertain", "dead")
+            found = town.delivery(ids[name])
             mails = [item for item in standins.received("email") if item["target"] == f"{name}@example.org"]
             if outcomes.get(found["status"]) != len(mails):
                 wrong.append(f"{name}: {found['status']} and received {len(mails)} times ({found['error']})")

@@ -154,12 +154,12 @@ def _worker_figures(ledger: Ledger, abandoned: list[Entry], kills: int) -> list[
 
 def resume_after_kills(directory: Path, *, kills: int, spread_s: float = 3.0) -> list[Figure]:
     """Kill workers at different moments of long sends; measure how long until another one sends again."""
-    with open_town(directory) as town:
+    with open_town(directory, {"CHAOSCHAT_READ_S": "600"}) as town:  # no send ends before its worker
         queue = SqliteQueue(town)
         town.start_gateway(DELIVERY_WORKERS="0")
         # With one slot each, every one of them takes one message.
         victims = [town.start_worker(DELIVERY_WORKERS="1") for _ in range(kills)]
-        messages = [Message(f"r{n}", "chaoschat", f"t{n}", plan=["stall:60"]) for n in range(kills)]
+        messages = [Message(f"r{n}", "chaoschat", f"t{n}", plan=["stall:600"]) for n in range(kills)]
         ids = {m.id: town.send(m.channel, m.target, m.text) for m in messages}
         wait_for("the provider has every message", lambda: len(town.provider.rows()) == kills)
         town.start_worker()

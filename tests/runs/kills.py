@@ -30,6 +30,8 @@ ENDS = {
     "trigger.run",
 }
 NOTIFIED = {"skill", "ssh", "trigger"}  # each interruption has a notice of its own; the others report a failing subject
+KINDS = 6  # that are started, at least
+_STARTED = "SELECT COUNT(DISTINCT kind) FROM runs"
 _ACTIVE = "SELECT COUNT(*) FROM runs WHERE finished_at IS NULL"
 _UNSETTLED = """
     SELECT (SELECT COUNT(*) FROM run_tasks) + (SELECT COUNT(*) FROM inbox WHERE finished_at IS NULL)
@@ -86,9 +88,11 @@ async def survive_kills(folder: Path, kills: int, chance: random.Random) -> Kill
     """Start runs in a process that is killed again and again; return what is found afterwards."""
     await _prepare(folder)
     with forks("tests.runs.victim", folder, {"SKILLS_WATCH": str(folder / "looked-at")}) as process:
-        for _ in range(kills):
+        for kill in range(1, kills + 1):
             with process(""):
-                time.sleep(chance.uniform(0.1, 1.5))
+                wanted = min(KINDS, 2 * kill)
+                until(lambda wanted=wanted: _asked(folder, _STARTED) >= wanted, "runs of several kinds to be started")
+                time.sleep(chance.uniform(0.0, 1.0))
         with process("drain"):
             while left := _asked(folder, _ACTIVE):  # some hundred wait for their turn
                 until(lambda left=left: _asked(folder, _ACTIVE) < left, "a run to end")
