@@ -1,4 +1,4 @@
-"""Costly texts that strangers may send: each would take hours if its time grew with the square of its length."""
+"""Costly texts that strangers may send: each would take minutes if its time grew with the square of its length."""
 
 from collections.abc import Callable
 
@@ -11,8 +11,8 @@ from tocsin.features.assistant_skills.local.dependencies import audit_dependenci
 from tocsin.features.memory.chats import may_be_secret
 from tocsin.features.workflows.language.outputs import OutputRuleError, parse_output
 
-MANY = 500_000
-MANIFEST = '{"dependencies": {\n' + ",\n".join(f'"a{number}": "*"' for number in range(60_000)) + "}}"
+MANY = 100_000
+MANIFEST = '{"dependencies": {\n' + ",\n".join(f'"a{number}": "*"' for number in range(12_000)) + "}}"
 
 
 def _refused(text: str) -> bool:
@@ -41,7 +41,7 @@ def _packages(text: str) -> list[int]:
         (may_be_secret, "a " * MANY + "ghp_" + "a1" * 20, True),
         (_refused, 'stdout "' + '\\"' * MANY, True),
         (_refused, f"stdout{' ' * MANY}x", True),
-        (_packages, MANIFEST, [*range(2, 60_002)]),
+        (_packages, MANIFEST, [*range(2, 12_002)]),
         (_modules, "require " + "." * MANY, []),
         (
             _modules,
@@ -50,7 +50,7 @@ def _packages(text: str) -> list[int]:
         ),
     ],
 )
-def test_a_text_of_a_million_characters_is_read_in_linear_time(read: Callable[[str], object], text: str, found: object):
+def test_a_long_text_is_read_in_linear_time(read: Callable[[str], object], text: str, found: object):
     assert read(text) == found
 
 

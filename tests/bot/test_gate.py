@@ -4,7 +4,7 @@ import asyncio
 from contextlib import AsyncExitStack
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.bot.gate import Gate, GateFullError
@@ -149,7 +149,6 @@ async def test_a_slot_is_free_again_after_a_failure():
         assert gate.running("a") == 1
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 3),
     st.integers(1, 4),

@@ -41,7 +41,7 @@ from tocsin.testing.fakes import FakeClock
 
 SCHEMA = {"delivery": MIGRATIONS}
 HISTORIES = settings(
-    max_examples=30, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    max_examples=12, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck), database=None
 )
 
 
@@ -392,7 +392,6 @@ async def test_words_narrow_a_search_together_with_every_other_field_and_page_by
 
 
 @given(text=st.text(max_size=30))
-@settings(max_examples=200, deadline=None)
 def test_no_text_breaks_the_search(text: str):
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.row_factory = sqlite3.Row

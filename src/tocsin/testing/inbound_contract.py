@@ -224,7 +224,7 @@ class InboundContract:
         receiver = self.build(http=unreachable())
         good = st.sampled_from([call.body for call in self.good_calls()])
 
-        @settings(max_examples=150, deadline=None)
+        @settings(deadline=None)
         @given(st.binary() | st.builds(spoilt, good, st.integers(0, 2_000), st.binary(max_size=8)))
         def check(body: bytes) -> None:
             self.assert_usable(runner.run(receiver.receive(WebhookRequest((), body))), receiver)

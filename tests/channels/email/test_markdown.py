@@ -4,7 +4,7 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.core.text.markup.soup import markdown_soup
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, Outgoing
@@ -109,7 +109,6 @@ async def test_any_other_mail_is_the_plain_text_it_was(mode: str):
 
 
 @given(markdown_soup())
-@settings(max_examples=100, deadline=None)
 def test_any_markdown_gives_a_sound_mail(source: str):
     raw = compose(source, sender=SENDER, recipient=READER, message_id="<1@a.b>", unix_time=0, markdown=True)
     assert raw.isascii()

@@ -1,7 +1,7 @@
 """Markdown on guildchat (docs/facts/guildchat.md). A border is U+200B."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.text.markup.soup import markdown_soup
 
@@ -94,7 +94,6 @@ def test_plain_text_is_escaped_where_it_would_act(text: str, escaped: str):
 
 
 @given(markdown_soup(), st.sampled_from([100, 2_000]))
-@settings(max_examples=150, deadline=None)
 def test_every_part_fits(source: str, limit: int):
     for parts in (render(source, GuildMarkdown(limit)), literal(source, GuildMarkdown(limit))):
         assert parts
@@ -102,7 +101,6 @@ def test_every_part_fits(source: str, limit: int):
 
 
 @given(st.text("ab *_`~|#>-[]()<\\1.\n", min_size=1, max_size=80).filter(str.strip))
-@settings(max_examples=150, deadline=None)
 def test_escaping_adds_nothing_but_backslashes(text: str):
     escaped = "".join(part.text for part in literal(text, GuildMarkdown(2_000)))
     assert escaped.replace("\\", "") == text.rstrip().replace("\\", "")

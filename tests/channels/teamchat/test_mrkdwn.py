@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.text.markup.soup import markdown_soup
 
@@ -73,7 +73,6 @@ def test_an_address_that_leaves_no_room_for_its_label_stands_behind_it():
 
 
 @given(markdown_soup(), st.sampled_from([100, 4_000]))
-@settings(max_examples=150, deadline=None)
 def test_every_part_fits_and_names_nobody(source: str, limit: int):
     for part in render(source, Mrkdwn(limit)):
         assert len(part.text) <= limit
@@ -82,7 +81,6 @@ def test_every_part_fits_and_names_nobody(source: str, limit: int):
 
 
 @given(markdown_soup())
-@settings(max_examples=50, deadline=None)
 def test_plain_text_is_escaped_and_nothing_else(source: str):
     for part in literal(source, LiteralMrkdwn(100)):
         assert len(part.text) <= 100

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.audit.reasons import facts
 
@@ -278,7 +278,6 @@ TAMPERINGS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     lines=st.lists(st.integers(1, 5), min_size=2, max_size=5),
     packing=st.sampled_from([*PACKERS]),

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.audit.reasons import facts
 
@@ -164,7 +164,6 @@ def test_secrets_are_masked_in_detail_and_in_every_value(path: Path) -> None:
     assert entry.metadata["hunter2-key"] == {"list": ["a ***", "***"]}
 
 
-@settings(max_examples=150, deadline=None)
 @given(detail=ANY_TEXT, metadata=ANY_METADATA)
 def test_any_text_comes_back_from_one_line(detail: str, metadata: dict[str, object]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -254,7 +253,6 @@ def test_search_returns_the_newest_first_and_no_more_than_asked(log: AuditLog) -
     assert log.search("line", 0) == []
 
 
-@settings(max_examples=80, deadline=None)
 @given(texts=st.lists(ANY_TEXT, min_size=1, max_size=6), data=st.data())
 def test_search_finds_every_piece_of_every_text(texts: list[str], data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(texts))

@@ -78,7 +78,7 @@ async def test_words_that_are_operators_elsewhere_are_found_as_words(kept: Memor
         assert await kept.found(query) == ["a"], query
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=60))
 async def test_no_text_makes_a_search_or_a_recall_fail(kept: MemoryBench, query: str):
     try:
@@ -88,7 +88,7 @@ async def test_no_text_makes_a_search_or_a_recall_fail(kept: MemoryBench, query:
     await kept.memory.related(query, ("global",), 5)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(categories=["Lu", "Ll", "Nd"], max_codepoint=0x24F), min_size=1, max_size=12))
 async def test_every_latin_word_is_found_by_itself(kept: MemoryBench, word: str):
     await kept.store("it", f"before {word} after")

@@ -1,7 +1,7 @@
 """Parts of a parsed document: where they are cut (docs/facts/splitting.md)."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.text.markup.soup import markdown_soup
 
@@ -87,7 +87,6 @@ def test_literal_text_is_cut_without_being_read_as_markdown(text: str, limit: in
 
 
 @given(markdown_soup(), st.sampled_from([10, 33, 100, 4_000]), st.sampled_from([code_points, utf16_units]))
-@settings(max_examples=150, deadline=None)
 def test_every_part_fits_and_none_is_blank_whatever_the_source(source: str, limit: int, measure: Measure):
     for parts in (cut(source, limit, measure), cut_literally(source, limit, measure)):
         assert parts
@@ -95,19 +94,16 @@ def test_every_part_fits_and_none_is_blank_whatever_the_source(source: str, limi
 
 
 @given(st.text(min_size=1).map(normalise).filter(str.strip), st.integers(10, 60))
-@settings(max_examples=150, deadline=None)
 def test_literal_text_loses_nothing_but_blanks_at_the_cuts(text: str, limit: int):
     assert "".join("".join(cut_literally(text, limit)).split()) == "".join(text.split())
 
 
 @given(markdown_soup(), st.sampled_from([33, 100]))
-@settings(max_examples=50, deadline=None)
 def test_the_same_source_is_always_cut_the_same_way(source: str, limit: int):
     assert cut(source, limit) == cut(source, limit)
 
 
 @given(st.lists(st.text("ab =\t#`*_<>|😀", max_size=30), min_size=1, max_size=40), st.sampled_from([40, 100]))
-@settings(max_examples=100, deadline=None)
 def test_lines_of_code_are_never_changed_by_a_cut(lines: list[str], limit: int):
     code = [line for line in lines if "~" not in line]
     parts = cut("~~~\n" + "\n".join(code) + "\n~~~", limit)

@@ -171,8 +171,8 @@ def test_what_cannot_be_parsed_whole_is_shown_as_it_is(source: str):
 @pytest.mark.parametrize(
     "source",
     [
-        *("*" * 100_000, "_a_*" * 25_000, "`" * 100_000, "`a``b```c" * 11_000, "[" * MAX_BRACKETS, "<a@" * 30_000),
-        *("a\n\n" * 30_000, "- a\n" * 24_000, "|a|b\n|-|-\n" * 9_000, "**a** b" * 14_000, "a" + " " * 90_000 + "b"),
+        *("*" * 30_000, "_a_*" * 8_000, "`" * 30_000, "`a``b```c" * 3_000, "[" * MAX_BRACKETS, "<a@" * 10_000),
+        *("a\n\n" * 10_000, "- a\n" * 8_000, "|a|b\n|-|-\n" * 3_000, "**a** b" * 5_000, "a" + " " * 90_000 + "b"),
     ],
     ids=lambda source: source[:9],
 )
@@ -180,8 +180,8 @@ def test_nothing_that_is_parsed_takes_without_end(source: str):
     assert render(source, PlainText(4_000, utf16_units))  # what grew with the square would take hours
 
 
-@pytest.mark.parametrize("source", ["word " * 200_000, "x" * 1_000_000, "a **b**\n\n" * 110_000, "😀" * 500_000])
-def test_a_megabyte_is_cut_whole(source: str):
+@pytest.mark.parametrize("source", ["word " * 25_000, "x" * 125_000, "a **b**\n\n" * 14_000, "😀" * 125_000])
+def test_a_text_too_long_to_be_parsed_is_cut_whole(source: str):
     assert len(source) > MAX_SOURCE
     parts = render(source, PlainText(4_000, utf16_units))
     assert "".join("".join(part.text for part in parts).split()) == "".join(source.split())
