@@ -1,13 +1,15 @@
-"""A process with an inbox, to be killed: `python -m tests.messaging.inbox_child <directory> <events> <most> <seed>`.
+"""Processes with an inbox, to be killed: `python -m tests.messaging.inbox_child` makes a fork for each line it reads.
 
-It stores so many events, then works on everything there is; each handler notes in `begun` that it was
-asked, and takes as long as `seed` says: for ever once `most` have begun, so that whoever kills it is never too late.
-With `all` as `most`, none does; it also sends what is queued, into the file `rung`, and ends when all has ended.
+A line is `<events> <most> <seed>`. The fork stores so many events, then works on everything there is; each handler
+notes in `begun` that it was asked, and takes as long as `seed` says: for ever once `most` have begun, so that whoever
+kills it is never too late. With `all` as `most`, none does; it also sends what is queued, into the file `rung`, and
+makes the file `ended` when all has ended. Prints the number of the fork, and an empty line at its end.
 """
 
 import asyncio
 import os
 import random
+import signal
 import sys
 from itertools import count
 from pathlib import Path
@@ -85,5 +87,14 @@ def total(place: Path) -> int:
 
 
 if __name__ == "__main__":
-    most = None if sys.argv[3] == "all" else int(sys.argv[3])
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), random.Random(sys.argv[4]), most))
+    place = Path(os.environ["TOCSIN_DATA_DIR"])
+    for line in sys.stdin:
+        events, most, seed = line.split()
+        if not (pid := os.fork()):
+            sys.stdin.close()
+            os.write(1, b"%d\n" % os.getpid())
+            asyncio.run(main(place, int(events), random.Random(seed), None if most == "all" else int(most)))
+            (place / "ended").touch()
+            signal.pause()
+        os.waitpid(pid, 0)
+        os.write(1, b"\n")

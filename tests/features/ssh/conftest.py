@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.ports import free_port
+from tests.waiting import until
 
 from tocsin.features.ssh.feature import FEATURE
 from tocsin.features.ssh.model import SshRequest
@@ -74,7 +75,7 @@ class Machine:
         with log:
             server = subprocess.Popen([str(word) for word in argv if word], stderr=log, stdin=subprocess.DEVNULL)
         self.running.append(server)
-        _wait_for(port, server, self.folder / f"{name}.log")
+        _wait_for(server, self.folder / f"{name}.log")
 
     def stop_all(self) -> None:
         for server in self.running:
@@ -91,10 +92,13 @@ def _surroundings() -> list[str]:
             "--die-with-parent"]  # fmt: skip
 
 
-def _wait_for(port: int, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    while b"Server listening" not in log.read_bytes():
+def _wait_for(server: "subprocess.Popen[bytes]", log: Path) -> None:
+    def listens() -> bool:
         if server.poll() is not None:
             pytest.fail(f"sshd did not start: {log.read_text()}")
+        return b"Server listening" in log.read_bytes()
+
+    until(listens, "sshd to listen")
 
 
 @pytest.fixture
