@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 from tests.bot.bench import ADMIN, Bench
+from tests.databases import copied_tables
 
 from tocsin.bot.settings import BotSettings
+
+__all__ = ["copied_tables"]
 
 MakeBench = Callable[..., Bench]
 

@@ -11,7 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.databases import copied_tables
 from tests.waiting import PATIENCE_S, until
+
+__all__ = ["copied_tables"]
 
 pytest.register_assert_rewrite("tests.delivery.store_contract", "tests.delivery.store_machine")
 

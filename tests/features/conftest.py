@@ -3,9 +3,12 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.databases import copied_tables
 
 from tocsin.testing.dashboard import DashboardClient, open_dashboard
 from tocsin.testing.features import FeatureBench
+
+__all__ = ["copied_tables"]
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.databases import copied_tables
 
 from tocsin.core.process.beats import MIGRATIONS as PRESENCE
 from tocsin.core.process.beats import SqliteBeats
@@ -20,6 +21,8 @@ from tocsin.runs.sqlite.records import sqlite_runs
 from tocsin.runs.sqlite.schema import MIGRATIONS
 from tocsin.runs.store import RunStore
 from tocsin.testing.fakes import FakeClock
+
+__all__ = ["copied_tables"]
 
 pytest.register_assert_rewrite("tests.runs.records_contract")
 

@@ -182,7 +182,7 @@ class Database:
             self.path.touch(mode=0o600)
             connection = self._connect()
             _use_wal(connection, self._busy_timeout_s)
-            _migrate(connection, self._schemas() if callable(self._schemas) else self._schemas, self.path)
+            self.migrate(connection, self._schemas() if callable(self._schemas) else self._schemas)
         except (OSError, sqlite3.Error) as error:
             self._close_all()
             raise _failure(self.path, error) from None
@@ -190,6 +190,25 @@ class Database:
             self._close_all()
             raise
         return connection
+
+    def migrate(self, connection: sqlite3.Connection, schemas: Schemas) -> None:
+        """Make the tables of each component, or bring them up to date; most tests copy the tables instead."""
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS migrations (component TEXT PRIMARY KEY, version INTEGER NOT NULL)"
+            )
+            for component, scripts in schemas.items():
+                version = _version(connection, component, len(scripts), self.path)
+                for script in scripts[version:]:
+                    for statement in _statements(script):
+                        connection.execute(statement)
+                if version < len(scripts):
+                    connection.execute("INSERT OR REPLACE INTO migrations VALUES (?, ?)", [component, len(scripts)])
+            connection.execute("COMMIT")
+        except BaseException:
+            _roll_back(connection)
+            raise
 
     def _close_all(self) -> None:
         while self._opened:
@@ -230,7 +249,7 @@ class Database:
             connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             self._empty.append(connection)
             connection.row_factory = sqlite3.Row
-            _migrate(connection, self._schemas() if callable(self._schemas) else self._schemas, self.path)
+            self.migrate(connection, self._schemas() if callable(self._schemas) else self._schemas)
             connection.execute("PRAGMA query_only=ON")
             self._local.empty = connection
         return _checked(work(connection))
@@ -348,25 +367,6 @@ def _use_wal(connection: sqlite3.Connection, patience_s: float) -> None:
             if _primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
                 raise
         time.sleep(BUSY_RETRY_S)
-
-
-def _migrate(connection: sqlite3.Connection, schemas: Schemas, path: Path) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS migrations (component TEXT PRIMARY KEY, version INTEGER NOT NULL)"
-        )
-        for component, scripts in schemas.items():
-            version = _version(connection, component, len(scripts), path)
-            for script in scripts[version:]:
-                for statement in _statements(script):
-                    connection.execute(statement)
-            if version < len(scripts):
-                connection.execute("INSERT OR REPLACE INTO migrations VALUES (?, ?)", [component, len(scripts)])
-        connection.execute("COMMIT")
-    except BaseException:
-        _roll_back(connection)
-        raise
 
 
 def _version(connection: sqlite3.Connection, component: str, known: int, path: Path) -> int:
