@@ -747,7 +747,7 @@ async def test_processes_killed_at_random_lose_no_entry_and_repeat_none(
 ):
     async with children(url, redis_server, 3, SWIFT) as made:
         await until_heard(client, made)
-        for number in range(900):
+        for number in range(450):
             await publish(client, "email", {"target": "a@b.c", "message": f"stream {number}"})
             await publish_text(client, "outbound:teamchat", f"topic {number}")
             if number % 150 == 149:
@@ -758,11 +758,11 @@ async def test_processes_killed_at_random_lose_no_entry_and_repeat_none(
         await until_heard(client, made)
 
         async def complete() -> bool:
-            return len(await made.queued("stream")) >= 900
+            return len(await made.queued("stream")) >= 450
 
         await until(complete)
         await until_empty(client, "outbound:email", "outbound:teamchat")
-        assert Counter(await made.queued("stream")) == Counter(f"stream {number}" for number in range(900))
+        assert Counter(await made.queued("stream")) == Counter(f"stream {number}" for number in range(450))
         assert max(Counter(await made.queued()).values()) == 1
 
 
