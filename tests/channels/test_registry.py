@@ -112,7 +112,7 @@ def test_an_unconfigured_channel_is_unknown_and_names_the_missing_variables():
         registry().adapter("ding")
     assert mentions(failure.value.sentence(), "ding", "BELL_TOKEN")
     assert failure.value.in_result() == "Unknown channel: bell (not configured; set BELL_TOKEN)"
-    with pytest.raises(UnknownChannelError, match=r"^Bell .*BELL_TOKEN$"):
+    with pytest.raises(UnknownChannelError, match=r"^Unknown channel: Bell .*BELL_TOKEN\)$"):
         registry().adapter("bell")
 
 

@@ -139,7 +139,7 @@ def test_a_channel_is_configured_once_it_has_a_target(tmp_path: Path):
     registry = Registry([WebhookAdapter], settings_in(tmp_path), no_tools)
     assert registry.states()[0].missing == ("webhook in targets.yaml",)
     with pytest.raises(
-        UnknownChannelError, match=r"Webhook is not configured: add a target below `webhook:` to targets\.yaml"
+        UnknownChannelError, match=r"Unknown channel: Webhook \(not configured; add a target below `webhook:` to targets\.yaml"
     ):
         registry.adapter("webhook")
     (tmp_path / "targets.yaml").write_text(GOOD)

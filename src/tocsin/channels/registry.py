@@ -229,16 +229,12 @@ class Registry:
         state = self._state(self._classes[kind].spec)
         shown = state.spec.label if self.kind_of(name) == str(name) else str(name).strip()
         if not state.available:
-            needs, here = state.spec.platform, self._platform(state.spec)
-            raise UnknownChannelError(
-                f"{shown} requires the platform {needs}, this is {here}",
-                result=f"Unknown channel: {kind} (it requires the platform {needs}, this is {here})",
-            )
+            reason = f"(it requires the platform {state.spec.platform}, this is {self._platform(state.spec)})"
+            raise UnknownChannelError(f"Unknown channel: {shown} {reason}", result=f"Unknown channel: {kind} {reason}")
         if state.missing:
-            reasons = " · ".join(problem.sentence() for problem in self._settings.problems)
             raise UnknownChannelError(
-                f"{shown} is not configured: {state.remedy}",
-                hint=reasons,
+                f"Unknown channel: {shown} (not configured; {state.remedy})",
+                hint=" · ".join(problem.sentence() for problem in self._settings.problems),
                 missing=state.settings,
                 result=f"Unknown channel: {kind} (not configured; {state.remedy})",
             )
