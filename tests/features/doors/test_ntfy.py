@@ -111,8 +111,14 @@ async def test_headers_may_be_encoded(front: FrontBench, address: DoorAddress):
 
 async def test_a_header_of_browsers_is_no_priority(front: FrontBench, address: DoorAddress):
     assert (await front.post(topic_of(address), b"x", ("Priority", "u=3, i"))).status == 200
-    assert (await front.post(topic_of(address), b"x", ("Priority", "9"))).json()["code"] == 40007
     assert [each.content["type"] for each in await front.work()] == ["info"]
+
+
+@pytest.mark.parametrize("priority", ["0", "6", "-1", "1.5", "loud"])
+async def test_a_priority_other_than_1_to_5_is_code_40007(front: FrontBench, address: DoorAddress, priority: str):
+    assert (await front.post(topic_of(address), b"x", ("Priority", priority))).json()["code"] == 40007
+    body = json.dumps({"topic": topic_of(address)[1:], "message": "x", "priority": 0}).encode()
+    assert (await front.post("/", body)).status == 200
 
 
 @pytest.mark.parametrize(

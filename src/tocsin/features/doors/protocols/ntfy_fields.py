@@ -28,7 +28,7 @@ ALIASES: Mapping[str, Sequence[str]] = {
     "sequence_id": ("sequence-id", "sid"),
     "template": ("template", "tpl"),
 }
-PRIORITIES = {"min": 1, "low": 2, "default": 3, "high": 4, "max": 5, "urgent": 5}
+PRIORITIES = {"min": 1, "low": 2, "default": 3, "high": 4, "max": 5, "urgent": 5} | {str(n): n for n in range(1, 6)}
 MIN_DELAY_S, MAX_DELAY_S = 10.0, 3 * 86_400.0
 MAX_ACTIONS = 3
 KINDS = ("view", "http", "broadcast", "copy")
@@ -68,15 +68,12 @@ def read_fields(request: DoorRequest, document: Mapping[str, Any] | None) -> dic
 
 def priority_of(given: Any) -> int | None:
     """Return 1 to 5; raises BadRequestError."""
-    if given is None:
+    if given in (None, 0):  # 0: not set, in JSON of clients that write all fields
         return None
     word = str(given).strip().lower()
-    found = PRIORITIES.get(word) or (int(word) if word.isascii() and word.isdigit() and len(word) == 1 else 0)
-    if word == "0":  # not set, in JSON of clients that write all fields
-        return None
-    if not 1 <= found <= 5:
+    if word not in PRIORITIES:
         raise BadRequestError("invalid priority parameter", detail=40_007)
-    return found
+    return PRIORITIES[word]
 
 
 def tags_of(given: Any) -> list[str]:
