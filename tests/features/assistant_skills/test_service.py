@@ -285,13 +285,14 @@ def test_findings_of_warnings_and_above_end_the_command_with_1_on_request(comman
     assert command("skills", "run", "--exit-code", "git-commit-helper", str(folder))[0] == 0  # it only suggests
 
 
-def test_a_file_that_no_service_looks_at_is_told_before_what_patterns_say(command, folder: Path):
+def test_the_four_questions_decide_and_a_file_that_services_skip_is_told_beside_them(command, folder: Path):
     file = str(folder / "go.mod")
     code, out = command("--json", "skills", "why", "dependency-auditor", file)
     document = json.loads(out)
-    assert (code, document["acts"]) == (1, False)
-    assert [check["ok"] for check in document["checks"]] == [False, True, True, True, True]
-    assert "SKILLS_WATCH is empty" in document["checks"][0]["reason"]
+    assert (code, document["acts"], document["watched"]) == (0, True, False)
+    assert [check["ok"] for check in document["checks"]] == [True, True, True, True]
+    assert "SKILLS_WATCH is empty" in document["reason"]
+    assert "SKILLS_WATCH is empty" in command("skills", "why", "dependency-auditor", file)[1].splitlines()[0]
     document = json.loads(command("--json", "skills", "which", file)[1])
     assert (document["watched"], len(document["skills"])) == (False, 3)
     assert "SKILLS_WATCH is empty" in document["reason"]
@@ -300,7 +301,7 @@ def test_a_file_that_no_service_looks_at_is_told_before_what_patterns_say(comman
 
 def test_a_file_outside_the_watched_folders_is_told_as_unwatched(command, folder: Path, tmp_path: Path):
     document = json.loads(command("--json", "skills", "why", "dependency-auditor", "go.mod", watch=folder)[1])
-    assert mentions(document["checks"][0]["reason"], "SKILLS_WATCH", folder)
+    assert mentions(document["reason"], "SKILLS_WATCH", folder)
 
 
 @pytest.mark.parametrize("is_repository", [True, False])

@@ -1,4 +1,4 @@
-"""Whether a skill acts on a file: four checks, preceded by the reason why no service checks the file, if any."""
+"""Whether a skill acts on a file: four checks; and why no service checks the file, if so."""
 
 import os
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from tocsin.core.reading.path_patterns import compiled_patterns
 from tocsin.features.assistant_skills.model import AssistantSkill
 from tocsin.features.skill_records import ActivationCheck
 
-WATCHED = "is the file watched?"
 VALID, ENABLED, MATCHES, NOT_EXCLUDED = (
     "is the definition valid?",
     "is it enabled?",
@@ -42,15 +41,13 @@ def activation(skill: AssistantSkill, path: str) -> tuple[ActivationCheck, ...]:
     )
 
 
-def unwatched(folders: Sequence[Path], file: Path | None = None) -> tuple[ActivationCheck, ...]:
-    """Return why no service checks a file, or any file; empty if one does."""
+def unwatched(folders: Sequence[Path], file: Path) -> str:
+    """Return why no service checks a file; empty if one does."""
     if not folders:
-        reason = "SKILLS_WATCH is empty: files are checked only while `tocsin skills watch` runs"
-    elif file is not None and not any(file.is_relative_to(folder) for folder in folders):
-        reason = f"not in a folder of SKILLS_WATCH: {', '.join(map(str, folders))}"
-    else:
-        return ()
-    return (ActivationCheck(WATCHED, False, reason),)
+        return "SKILLS_WATCH is empty: files are checked only while `tocsin skills watch` runs"
+    if not any(file.is_relative_to(folder) for folder in folders):
+        return f"not in a folder of SKILLS_WATCH: {', '.join(map(str, folders))}"
+    return ""
 
 
 def questions(skill: AssistantSkill, path: str) -> list[ActivationCheck]:

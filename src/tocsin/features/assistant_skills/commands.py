@@ -100,15 +100,18 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
 
 
 def _why(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(skills: AssistantSkills) -> tuple[str, tuple[ActivationCheck, ...]]:
+    async def work(skills: AssistantSkills) -> tuple[str, str, tuple[ActivationCheck, ...]]:
         file, path = await _path(skills, arguments)
-        return path, (*skills.unwatched(file), *skills.why(readable(arguments.name), path))
+        return path, skills.unwatched(file), skills.why(readable(arguments.name), path)
 
-    path, checks = program.run(work)
+    path, reason, checks = program.run(work)
     acts = all(check.ok for check in checks)
     if out.as_json:
-        out.document({"name": arguments.name, "file": path, "acts": acts, "checks": checks})
+        watched: dict[str, object] = {"watched": not reason, "reason": reason or None}
+        out.document({"name": arguments.name, "file": path, **watched, "acts": acts, "checks": checks})
     else:
+        if reason:
+            out.line(f"services skip {path}: {reason}")
         out.table(("question", "answer", "because"), [_answer(check) for check in checks])
         out.line(f"{arguments.name} {'is active' if acts else 'is not active'} for {path}")
     return DONE if acts else FAILED
@@ -121,10 +124,9 @@ def _answer(check: ActivationCheck) -> tuple[str, str, str]:
 def _which(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(skills: AssistantSkills) -> tuple[str, str, list[dict[str, object]]]:
         file, path = await _path(skills, arguments)
-        reason = next((check.reason for check in skills.unwatched(file)), "")
         return (
             path,
-            reason,
+            skills.unwatched(file),
             [
                 {
                     "name": skill.name,

@@ -67,15 +67,15 @@ class AssistantSkills:
         """Return the four questions about a skill and a file; raises UnknownAssistantError."""
         return activation(self.get(name), path)
 
-    def unwatched(self, file: Path | None = None) -> tuple[ActivationCheck, ...]:
-        """Return why no service checks a file, or any file; empty if one does."""
+    def unwatched(self, file: Path) -> str:
+        """Return why no service checks a file; empty if one does."""
         return unwatched(self.context.settings[SKILLS_WATCH], file)
 
     def describe(self, name: str, file: str = "") -> tuple[str, Sequence[ActivationCheck]]:
         """Return the instructions of a skill, and the questions; without a file, two of the four have no answer."""
         skill = self.get(name)
         path = path_below(self.context.settings[SKILLS_WATCH], file) if file else ""
-        return skill.body, [*self.unwatched(), *questions(skill, path)]
+        return skill.body, questions(skill, path)
 
     def which(self, path: str) -> tuple[AssistantSkill, ...]:
         """Return the skills that act on a file, in their order."""
