@@ -8,9 +8,8 @@ from fastapi import Request
 from tocsin.core.records.as_json import to_json
 from tocsin.core.records.marks import Time
 from tocsin.core.time.timestamps import timestamp
-from tocsin.features.hooks import OperationsOf
 from tocsin.rest.callers import CallerOf, find_trigger
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.runs.control import StartRequest
@@ -75,9 +74,4 @@ class FreshnessRoutes:
         }
 
 
-def freshness_operations(freshness: Freshness) -> Operations:
-    """Return the operations."""
-    return Operations("freshness", FreshnessRoutes(freshness))
-
-
-OPERATIONS: OperationsOf[Freshness] = freshness_operations
+OPERATIONS = operations_of("freshness", FreshnessRoutes)

@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import wraps
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -32,6 +32,7 @@ from tocsin.runs.model import Run
 
 log = logging.getLogger(__name__)
 
+S = TypeVar("S")
 Handler = Callable[..., Any]
 _MARK = "_operation"
 # Problems of every operation that is not public, and of every operation with a body.
@@ -317,6 +318,13 @@ class Operations(APIRouter):
             route.is_record, route.shows_receipt, route.tool = is_record, _shows_receipt(spec), spec.tool
             types = {status: answer["model"] for status, answer in answers.items() if "model" in answer}
             route.shows = {**({spec.status: spec.answer} if spec.answer else {}), **types}
+
+
+def operations_of(
+    tag: str, routes: Callable[[S], object], codes: Mapping[type[TocsinError], str] | None = None
+) -> Callable[[S], Operations]:
+    """Return a function that makes the operations of a service, given the class `routes` of their methods."""
+    return lambda service: Operations(tag, routes(service), codes)
 
 
 def _shows_receipt(spec: OperationSpec) -> bool:

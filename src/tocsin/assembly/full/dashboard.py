@@ -16,10 +16,11 @@ from tocsin.assembly.status import status_report
 from tocsin.assembly.storage import is_redis_there, redis_trouble
 from tocsin.assembly.subsystems import feature_subsystems
 from tocsin.bot.door.access import Change, Listed
-from tocsin.bot.door.operations import access_operations
+from tocsin.bot.door.operations import AccessRoutes
 from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PROVIDER, REDIS_URL
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.time.timestamps import parse_timestamp
+from tocsin.delivery.files.store import FileGoneError
 from tocsin.features.context import SubsystemState
 from tocsin.messaging.inbound.presses.session import SessionPresses
 from tocsin.messaging.outbound.audit_anchor import load_anchors, retention_start
@@ -28,27 +29,28 @@ from tocsin.messaging.outbound.channel_watch import report_troubles
 from tocsin.providers.files.reading import read_in_child
 from tocsin.providers.files.speech import Speech
 from tocsin.rest.callers import DASHBOARD
+from tocsin.rest.operations import Operations
 from tocsin.scheduling.zones import default_zone
 from tocsin.status.model import StatusReport
 from tocsin.web.access.first_steps import FirstStepMarks
 from tocsin.web.access.layers import LocalCaller
 from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard, build_document
-from tocsin.web.dashboard.operations.audit import audit_operations
-from tocsin.web.dashboard.operations.channel_settings import channel_settings_operations
-from tocsin.web.dashboard.operations.deliveries import delivery_operations
-from tocsin.web.dashboard.operations.first_steps import first_steps_operations
-from tocsin.web.dashboard.operations.health import HealthReports, health_operations
-from tocsin.web.dashboard.operations.login import login_operations
-from tocsin.web.dashboard.operations.messaging import MessagingDependencies, last_tests, messaging_operations
-from tocsin.web.dashboard.operations.runs import run_operations
+from tocsin.web.dashboard.operations.audit import AuditRoutes
+from tocsin.web.dashboard.operations.channel_settings import ChannelSettingsRoutes
+from tocsin.web.dashboard.operations.deliveries import DeliveryOperations
+from tocsin.web.dashboard.operations.first_steps import FirstStepsRoutes
+from tocsin.web.dashboard.operations.health import HealthReports, HealthRoutes
+from tocsin.web.dashboard.operations.login import LoginRoutes
+from tocsin.web.dashboard.operations.messaging import MessagingDependencies, MessagingRoutes, last_tests
+from tocsin.web.dashboard.operations.runs import RunRoutes
 from tocsin.web.dashboard.operations.settings import (
     Integration,
     IntegrationCheck,
     SettingsDependencies,
-    settings_operations,
+    SettingsRoutes,
 )
-from tocsin.web.dashboard.operations.stream import stream_operations
-from tocsin.web.dashboard.operations.tokens import token_operations
+from tocsin.web.dashboard.operations.stream import StreamRoutes
+from tocsin.web.dashboard.operations.tokens import TokenRoutes
 from tocsin.web.http.metrics import Metrics, MetricsReport
 from tocsin.web.ui.manifest import feature_pages
 from tocsin.web.ui.static import ui_routes
@@ -59,7 +61,6 @@ if TYPE_CHECKING:
     from tocsin.messaging.inbound.inbox import Inbox
     from tocsin.messaging.inbound.model import Backlog
     from tocsin.rest.event_stream import LiveUpdates
-    from tocsin.rest.operations import Operations
     from tocsin.web.dashboard.live.hub import EventHub
 
 _SET_UP = frozenset({SubsystemState.OK, SubsystemState.DEGRADED, SubsystemState.ERROR})
@@ -116,8 +117,8 @@ def _parts(
         operations=[
             _health(app, draining, metrics),
             *_core_operations(app, live, lambda: inbox or open_inbox(app, ())),
-            login_operations(sign_ins),
-            first_steps_operations(app.settings, sign_ins, FirstStepMarks(app.database), app.audit),
+            Operations("login", LoginRoutes(sign_ins)),
+            Operations("settings", FirstStepsRoutes(app.settings, sign_ins, FirstStepMarks(app.database), app.audit)),
             *app.features.dashboard_routes(),
         ],
         pages=ui_routes(app.installed.features),
@@ -142,22 +143,23 @@ def _metrics(app: "App") -> "MetricsReport":
     )
 
 
-def _core_operations(app: "App", live: "LiveUpdates", inbox: "Callable[[], Inbox]") -> "list[Operations]":
+def _core_operations(app: "App", live: "LiveUpdates", inbox: "Callable[[], Inbox]") -> list[Operations]:
     presses = SessionPresses(app.registry, open_buttons(app), inbox, app.audit, app.clock)
+    deliveries = DeliveryOperations(app.outbox, app.registry, app.messenger, app.files, presses)
     return [
-        run_operations(app.runs, lambda: open_run_control(app), app.features.run_kinds),
+        Operations("runs", RunRoutes(app.runs, lambda: open_run_control(app), app.features.run_kinds)),
         _messaging(app),
-        delivery_operations(app.outbox, app.registry, app.messenger, app.files, presses),
-        audit_operations(app.audit, lambda: _verify(app)),
+        Operations("deliveries", deliveries, {FileGoneError: "not-found"}),
+        Operations("audit", AuditRoutes(app.audit, lambda: _verify(app))),
         _settings(app),
-        channel_settings_operations(app.registry, app.audit),
-        access_operations(AccessAdmin(app)),
-        token_operations(open_tokens(app)),
-        stream_operations(live),
+        Operations("settings", ChannelSettingsRoutes(app.registry, app.audit)),
+        Operations("access", AccessRoutes(AccessAdmin(app))),
+        Operations("tokens", TokenRoutes(open_tokens(app))),
+        Operations("live", StreamRoutes(live)),
     ]
 
 
-def _health(app: "App", draining: Callable[[], bool], metrics: "MetricsReport") -> "Operations":
+def _health(app: "App", draining: Callable[[], bool], metrics: "MetricsReport") -> Operations:
     started = app.clock.monotonic()
 
     async def status() -> StatusReport:
@@ -166,9 +168,8 @@ def _health(app: "App", draining: Callable[[], bool], metrics: "MetricsReport") 
     async def ready() -> dict[str, bool]:
         return {"audit": not await app.audit.check(), "queue": await _is_queue_fine(app)}
 
-    return health_operations(
-        HealthReports(status=status, ready=ready, draining=draining, metrics=metrics, clock=app.clock)
-    )
+    reports = HealthReports(status=status, ready=ready, draining=draining, metrics=metrics, clock=app.clock)
+    return Operations("health", HealthRoutes(reports))
 
 
 async def _is_queue_fine(app: "App") -> bool:
@@ -178,31 +179,29 @@ async def _is_queue_fine(app: "App") -> bool:
         return False
 
 
-def _messaging(app: "App") -> "Operations":
-    return messaging_operations(
-        MessagingDependencies(
-            settings=app.settings,
-            clock=app.clock,
-            audit=app.audit,
-            registry=app.registry,
-            messenger=app.messenger,
-            outbox=app.outbox,
-            files=app.files,
-            profiles=cache(lambda: checked_profiles(app)),  # one that remembers the last good file
-            profile_uses=app.features.profile_uses,
-        )
+def _messaging(app: "App") -> Operations:
+    parts = MessagingDependencies(
+        settings=app.settings,
+        clock=app.clock,
+        audit=app.audit,
+        registry=app.registry,
+        messenger=app.messenger,
+        outbox=app.outbox,
+        files=app.files,
+        profiles=cache(lambda: checked_profiles(app)),  # one that remembers the last good file
+        profile_uses=app.features.profile_uses,
     )
+    return Operations("messaging", MessagingRoutes(parts))
 
 
-def _settings(app: "App") -> "Operations":
-    return settings_operations(
-        SettingsDependencies(
-            settings=lambda: app.registry.settings,
-            clock=app.clock,
-            timezone=default_zone(app.settings),
-            integrations=lambda: _list_integrations(app),
-        )
+def _settings(app: "App") -> Operations:
+    parts = SettingsDependencies(
+        settings=lambda: app.registry.settings,
+        clock=app.clock,
+        timezone=default_zone(app.settings),
+        integrations=lambda: _list_integrations(app),
     )
+    return Operations("settings", SettingsRoutes(parts))
 
 
 def _verify(app: "App") -> "Verification":

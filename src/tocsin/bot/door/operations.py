@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from tocsin.bot.door.access import Change, Listed
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation
 
 _CHANGES = ("conflict", "validation-failed")
 
@@ -54,7 +54,3 @@ class AccessRoutes:
     async def remove_chat(self, chat_id: str, caller: CallerOf) -> Any:
         """Remove a chat from the allowlist; it can ask again."""
         return await self._access.change("remove", chat_id, caller)
-
-
-def access_operations(access: ChatAccess) -> Operations:
-    return Operations("access", AccessRoutes(access))

@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 from tocsin.core.records.marks import Time
 from tocsin.features.assistant_skills.service import AssistantSkills
-from tocsin.features.hooks import OperationsOf
 from tocsin.features.skill_records import SkillFinding
 from tocsin.rest.bodies import FLAG, RequestBody
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation, operations_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +64,4 @@ class AssistantRoutes:
         )
 
 
-def assistant_operations(skills: AssistantSkills) -> Operations:
-    return Operations("skills", AssistantRoutes(skills))
-
-
-OPERATIONS: OperationsOf[AssistantSkills] = assistant_operations
+OPERATIONS = operations_of("skills", AssistantRoutes)

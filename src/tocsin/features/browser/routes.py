@@ -6,10 +6,9 @@ from typing import Annotated, Any
 from tocsin.core.errors import ConfigError, ProcessError, TocsinError
 from tocsin.features.browser.model import BrowserError, BrowserInUseError, BrowserLook, UnknownBrowserProfileError
 from tocsin.features.browser.service import Browsers
-from tocsin.features.hooks import OperationsOf
 from tocsin.rest.bodies import FLAG, RequestBody
 from tocsin.rest.callers import DASHBOARD
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 
 # Not the request is wrong, but what it is about.
@@ -73,8 +72,4 @@ class BrowserRoutes:
         return (await self._browsers.with_sizes([look]))[0]
 
 
-def browser_operations(browsers: Browsers) -> Operations:
-    return Operations("browser", BrowserRoutes(browsers), _CODES)
-
-
-OPERATIONS: OperationsOf[Browsers] = browser_operations
+OPERATIONS = operations_of("browser", BrowserRoutes, _CODES)

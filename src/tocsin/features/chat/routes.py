@@ -23,7 +23,6 @@ from tocsin.features.chat.model import (
 )
 from tocsin.features.chat.service import ChatModelInfo, Chats
 from tocsin.features.chat.store import MessageDraft, Transcript
-from tocsin.features.hooks import OperationsOf
 from tocsin.providers.files.documents import KINDS, UNKNOWN_TYPES
 from tocsin.providers.files.reading import UnreadableFileError
 from tocsin.rest.bodies import FLAG, RequestBody, text
@@ -31,7 +30,7 @@ from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.event_stream import EVENT_STREAM, last_event_id
 from tocsin.rest.headers import JSON
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 
 # A JSON body is a request; a JSON file is sent as text/plain.
@@ -305,8 +304,4 @@ def _version(conversation: Any) -> object:
     return [conversation.id, conversation.seq]
 
 
-def chat_operations(chats: Chats) -> Operations:
-    return Operations("chat", ChatRoutes(chats), {UnreadableFileError: "validation-failed"})
-
-
-OPERATIONS: OperationsOf[Chats] = chat_operations
+OPERATIONS = operations_of("chat", ChatRoutes, {UnreadableFileError: "validation-failed"})

@@ -23,14 +23,13 @@ from tocsin.features.cron.records import (
     job_records,
 )
 from tocsin.features.cron.service import Actor, CronJobs
-from tocsin.features.hooks import OperationsOf
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.rest.bodies import FLAG, MOMENT, RequestBody, text
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.headers import JSON, MERGE_PATCH
 from tocsin.rest.models import GivenTime
-from tocsin.rest.operations import OfferedTool, Operations, operation
+from tocsin.rest.operations import OfferedTool, operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.refusals import pointing_out
@@ -309,10 +308,6 @@ class CronRoutes:
         return tag(response, await job_record(self._jobs, job), _version(job))
 
 
-def cron_operations(jobs: CronJobs) -> Operations:
-    return Operations("cron", CronRoutes(jobs))
-
-
 _KEYS = {
     "name": lambda job: job.name,
     "next_run_at": lambda job: f"{_LAST if job.next_at is None else job.next_at:017.3f} {job.id}",
@@ -329,4 +324,4 @@ def _who(caller: Caller) -> Actor:
     return Actor(caller.source, caller.actor)
 
 
-OPERATIONS: OperationsOf[CronJobs] = cron_operations
+OPERATIONS = operations_of("cron", CronRoutes)

@@ -10,11 +10,10 @@ from tocsin.core.errors import ChannelError, TocsinError, UnknownChannelError
 from tocsin.core.reading.fields import TextType
 from tocsin.core.reading.records import Written
 from tocsin.features.devices.service import PushDevice, PushDevices, PushSetup
-from tocsin.features.hooks import OperationsOf
 from tocsin.rest.bodies import RequestBody, text
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 
 _CODES: dict[type[TocsinError], str] = {UnknownChannelError: "conflict", ChannelError: "validation-failed"}
@@ -102,9 +101,4 @@ def _version(device: PushDevice) -> list[str]:
     return [device.name, device.id]
 
 
-def device_operations(devices: PushDevices) -> Operations:
-    """Return the operations."""
-    return Operations("devices", DeviceRoutes(devices), _CODES)
-
-
-OPERATIONS: OperationsOf[PushDevices] = device_operations
+OPERATIONS = operations_of("devices", DeviceRoutes, _CODES)

@@ -27,12 +27,11 @@ from tocsin.features.doors.protocols.catalogue import PROTOCOLS
 from tocsin.features.doors.rules.file import preset_names
 from tocsin.features.doors.service import DoorActor, Doors
 from tocsin.features.doors.trying import make_rule, preview, send_test
-from tocsin.features.hooks import OperationsOf
 from tocsin.rest.bodies import RequestBody
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.headers import JSON, MERGE_PATCH
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.refusals import pointing_out
 
@@ -256,13 +255,8 @@ def set_up(doors: Doors, address: DoorAddress) -> DoorSetUp:
     return DoorSetUp(address, instructions, doors.is_local_only())
 
 
-def door_operations(doors: Doors) -> Operations:
-    """Return the operations."""
-    return Operations("doors", DoorRoutes(doors))
-
-
 def _version(door: Door) -> object:
     return door.id, door.updated_at
 
 
-OPERATIONS: OperationsOf[Doors] = door_operations
+OPERATIONS = operations_of("doors", DoorRoutes)

@@ -18,12 +18,11 @@ from tocsin.features.heartbeats.model import (
     HeartbeatState,
 )
 from tocsin.features.heartbeats.service import HeartbeatActor, Heartbeats
-from tocsin.features.hooks import OperationsOf
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.headers import JSON, MERGE_PATCH
-from tocsin.rest.operations import OfferedTool, Operations, operation
+from tocsin.rest.operations import OfferedTool, operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.refusals import pointing_out
 
@@ -225,10 +224,6 @@ class HeartbeatRoutes:
         return tag(response, found, _version(heartbeat))
 
 
-def heartbeat_operations(heartbeats: Heartbeats) -> Operations:
-    return Operations("heartbeats", HeartbeatRoutes(heartbeats))
-
-
 def _version(heartbeat: Heartbeat) -> object:
     return heartbeat.id, heartbeat.updated_at
 
@@ -237,4 +232,4 @@ def _who(caller: Caller) -> HeartbeatActor:
     return HeartbeatActor(caller.source, caller.actor)
 
 
-OPERATIONS: OperationsOf[Heartbeats] = heartbeat_operations
+OPERATIONS = operations_of("heartbeats", HeartbeatRoutes)

@@ -8,7 +8,6 @@ from fastapi import Query, Request, Response
 from tocsin.core.process.git import GitFailedError
 from tocsin.core.reading.fields import ChoiceType, IntegerType, ListType, TextType
 from tocsin.core.reading.records import Written
-from tocsin.features.hooks import OperationsOf
 from tocsin.features.jobs.branches import BranchDetails
 from tocsin.features.jobs.model import (
     MAX_COMMAND,
@@ -30,7 +29,7 @@ from tocsin.rest.bodies import FLAG, RequestBody, text
 from tocsin.rest.callers import CallerOf, find_trigger
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.models import MAX_NAME
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.problems import HttpProblemError
 
@@ -192,10 +191,6 @@ class JobRoutes:
         return Response(status_code=204)
 
 
-def job_operations(jobs: TaskJobs) -> Operations:
-    return Operations("jobs", JobRoutes(jobs), {GitFailedError: "conflict"})
-
-
 def _tagged(response: Response, job: TaskJob) -> Any:
     return tag(response, job, _version(job))
 
@@ -208,4 +203,4 @@ def _not_allowed(error: TaskTransitionError) -> HttpProblemError:
     return HttpProblemError("invalid-transition", f"{error.sentence()}.", facts={"allowed": list(error.allowed)})
 
 
-OPERATIONS: OperationsOf[TaskJobs] = job_operations
+OPERATIONS = operations_of("jobs", JobRoutes, {GitFailedError: "conflict"})

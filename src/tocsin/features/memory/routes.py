@@ -10,7 +10,6 @@ from pydantic import AfterValidator
 from tocsin.core.reading.fields import ChoiceType, ListType, NumberType, TextType
 from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
-from tocsin.features.hooks import OperationsOf
 from tocsin.features.memory.agents import AgentEntries
 from tocsin.features.memory.model import (
     FADED_BELOW,
@@ -36,7 +35,7 @@ from tocsin.rest.bodies import FLAG, MOMENT, RequestBody
 from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.models import GivenTime
-from tocsin.rest.operations import OfferedTool, Operations, operation
+from tocsin.rest.operations import OfferedTool, operation, operations_of
 from tocsin.rest.pages import MAX_LIMIT, Page, PagingOf
 
 
@@ -306,8 +305,4 @@ def _version(entry: MemoryEntry) -> object:
     return {name: value for name, value in to_json(entry).items() if name not in _PASSING}
 
 
-def memory_operations(memory: Memories) -> Operations:
-    return Operations("memory", MemoryRoutes(memory))
-
-
-OPERATIONS: OperationsOf[Memories] = memory_operations
+OPERATIONS = operations_of("memory", MemoryRoutes)

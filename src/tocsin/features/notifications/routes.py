@@ -13,7 +13,6 @@ from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.files import WriteError
 from tocsin.features.context import Notice, NoticeLevel
-from tocsin.features.hooks import OperationsOf
 from tocsin.features.notifications.feeds import atom_feed, feed_address, json_feed
 from tocsin.features.notifications.forwarding.receivers import NoticeTarget
 from tocsin.features.notifications.hooks import OpenNotifications
@@ -30,7 +29,7 @@ from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.event_stream import EVENT_STREAM, last_event_id
 from tocsin.rest.models import GivenTime
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import accepted_type
 from tocsin.rest.problems import HttpProblemError
@@ -259,11 +258,6 @@ class NotificationRoutes:
         return Response(status_code=204)
 
 
-def notification_operations(opened: OpenNotifications) -> Operations:
-    """Return the operations."""
-    return Operations("notifications", NotificationRoutes(opened))
-
-
 def _answer(response: Response, found: Notification) -> Any:
     return tag(response, found, to_json(found))
 
@@ -276,4 +270,4 @@ def _feed_type(request: Request) -> str:
     return _FEED_TYPES[media]
 
 
-OPERATIONS: OperationsOf[OpenNotifications] = notification_operations
+OPERATIONS = operations_of("notifications", NotificationRoutes)

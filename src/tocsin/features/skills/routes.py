@@ -9,7 +9,6 @@ from fastapi.responses import JSONResponse
 from tocsin.core.reading.fields import ChoiceType, IntegerType, ListType, TextType
 from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
-from tocsin.features.hooks import OperationsOf
 from tocsin.features.skill_records import Kind, SkillDetail, SkillRecord
 from tocsin.features.skills.model import MAX_TIMEOUT_S, DependencyMissingError, ExecutionMode
 from tocsin.features.skills.records import all_records, detail_of
@@ -17,7 +16,7 @@ from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.work import begin
 from tocsin.rest.bodies import FLAG, RequestBody
 from tocsin.rest.callers import CallerOf, find_trigger
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.problems import HttpProblemError
@@ -105,8 +104,4 @@ class SkillRoutes:
         return JSONResponse(to_json(begun)) if isinstance(begun, Run) else await answer_run(request, begun)
 
 
-def skill_operations(skills: Skills) -> Operations:
-    return Operations("skills", SkillRoutes(skills))
-
-
-OPERATIONS: OperationsOf[Skills] = skill_operations
+OPERATIONS = operations_of("skills", SkillRoutes)

@@ -9,7 +9,6 @@ from fastapi.responses import JSONResponse
 from tocsin.core.reading.fields import IntegerType, ListType, MappingType, TextType
 from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
-from tocsin.features.hooks import OperationsOf
 from tocsin.features.ssh.execution import remote_command
 from tocsin.features.ssh.model import (
     MAX_COMMAND,
@@ -25,7 +24,7 @@ from tocsin.features.ssh.model import (
 from tocsin.features.ssh.service import Ssh
 from tocsin.rest.bodies import FLAG, RequestBody, text
 from tocsin.rest.callers import CallerOf, find_trigger
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.runs.model import Run
@@ -129,8 +128,4 @@ class SshRoutes:
         return await self._ssh.health(host or (), group or (), refresh=refresh)
 
 
-def ssh_operations(ssh: Ssh) -> Operations:
-    return Operations("ssh", SshRoutes(ssh), {DenyListError: "not-ready"})
-
-
-OPERATIONS: OperationsOf[Ssh] = ssh_operations
+OPERATIONS = operations_of("ssh", SshRoutes, {DenyListError: "not-ready"})

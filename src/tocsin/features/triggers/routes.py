@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 from tocsin.core.reading.fields import ChoiceType
 from tocsin.core.reading.records import Written
-from tocsin.features.hooks import OperationsOf
 from tocsin.features.triggers.hooks import OpenTriggers
 from tocsin.features.triggers.rules import Rule, RuleTest, TriggerEvent
 from tocsin.rest.bodies import RequestBody, text
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation, operations_of
 from tocsin.rest.refusals import refuse
 
 MAX_TEXT = 100_000
@@ -57,8 +56,4 @@ class TriggerRoutes:
         return await asyncio.to_thread(self._rules.explain, body.text, TriggerEvent(body.on))
 
 
-def trigger_operations(opened: OpenTriggers) -> Operations:
-    return Operations("triggers", TriggerRoutes(opened))
-
-
-OPERATIONS: OperationsOf[OpenTriggers] = trigger_operations
+OPERATIONS = operations_of("triggers", TriggerRoutes)

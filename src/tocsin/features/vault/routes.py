@@ -4,10 +4,9 @@ from asyncio import to_thread
 from dataclasses import dataclass
 from typing import Any
 
-from tocsin.features.hooks import OperationsOf
 from tocsin.features.vault.hooks import OpenVault
 from tocsin.features.vault.service import VaultStatusRecord
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation, operations_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +35,4 @@ class VaultRoutes:
         return await to_thread(self._vault.status)
 
 
-def vault_operations(opened: OpenVault) -> Operations:
-    return Operations("vault", VaultRoutes(opened))
-
-
-OPERATIONS: OperationsOf[OpenVault] = vault_operations
+OPERATIONS = operations_of("vault", VaultRoutes)

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from tocsin.features.hooks import OperationsOf
 from tocsin.features.watchers.model import WatcherRecord, WatcherWithEvents
 from tocsin.features.watchers.service import Watchers
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 
 
@@ -28,8 +27,4 @@ class WatcherRoutes:
         return await self._watchers.find_rule(name)
 
 
-def watcher_operations(watchers: Watchers) -> Operations:
-    return Operations("watchers", WatcherRoutes(watchers))
-
-
-OPERATIONS: OperationsOf[Watchers] = watcher_operations
+OPERATIONS = operations_of("watchers", WatcherRoutes)

@@ -13,7 +13,6 @@ from tocsin.core.reading.fields import AnyType, ListType, MappingType, TextType
 from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
 from tocsin.core.text.strings import number_of
-from tocsin.features.hooks import OperationsOf
 from tocsin.features.workflows.language.reading import MAX_FILE_BYTES
 from tocsin.features.workflows.language.schema import WORKFLOW_NAME
 from tocsin.features.workflows.records import (
@@ -31,7 +30,7 @@ from tocsin.rest.bodies import FLAG, RequestBody, text
 from tocsin.rest.callers import CallerOf, find_trigger, while_connected
 from tocsin.rest.conditional import check_unchanged, tag, wants_new
 from tocsin.rest.headers import JSON
-from tocsin.rest.operations import OfferedTool, Operations, operation
+from tocsin.rest.operations import OfferedTool, operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.problems import HttpProblemError
@@ -221,10 +220,6 @@ def _content_of(text: str) -> bytes:
     return content
 
 
-def workflow_operations(workflows: Workflows) -> Operations:
-    return Operations("workflows", WorkflowRoutes(workflows))
-
-
 @contextmanager
 def _pointing_out(name: str) -> Iterator[None]:
     """Turn the mistakes of a file into a problem that lists them."""
@@ -242,4 +237,4 @@ def _name(file: WorkflowFile) -> str:
     return file.name
 
 
-OPERATIONS: OperationsOf[Workflows] = workflow_operations
+OPERATIONS = operations_of("workflows", WorkflowRoutes)

@@ -20,7 +20,7 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.records.as_json import to_json
 from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.rest.headers import JSON
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation
 from tocsin.rest.pages import LongPagingOf, Paging
 from tocsin.rest.preferences import accepted_type
 from tocsin.rest.refusals import parse_time, refuse_parameter
@@ -121,11 +121,6 @@ class AuditRoutes:
         found = list(islice(_matching(self._trail.log.newest(), wanted), paging.limit + 1))
         more = found[paging.limit - 1].id if len(found) > paging.limit else None
         return found[: paging.limit], paging.cursor_at(more)
-
-
-def audit_operations(trail: AuditTrail, verify: Callable[[], Verification]) -> Operations:
-    """Return the operations; `verify` checks the chain and the anchors."""
-    return Operations("audit", AuditRoutes(trail, verify))
 
 
 def _matching(entries: Iterable[AuditEntry], wanted: _Wanted) -> Iterator[AuditRecord]:

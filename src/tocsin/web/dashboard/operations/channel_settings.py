@@ -18,7 +18,7 @@ from tocsin.core.reading.fields import MappingType, TextType
 from tocsin.core.reading.records import Written
 from tocsin.rest.bodies import RequestBody
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation
 from tocsin.rest.problems import HttpProblemError
 
 MAX_VALUE_CHARS = 4_096
@@ -159,10 +159,6 @@ class ChannelSettingsRoutes:
         except TocsinError as error:
             raise HttpProblemError("validation-failed", f"{error.sentence()}.") from None
         return await adapter.try_connection()
-
-
-def channel_settings_operations(registry: Registry, audit: AuditTrail) -> Operations:
-    return Operations("settings", ChannelSettingsRoutes(registry, audit))
 
 
 def _setting(settings: Settings, variable: Variable[Any]) -> ChannelSetting:

@@ -15,7 +15,6 @@ from tocsin.core.errors import UnknownChannelError
 from tocsin.core.reading.fields import IntegerType
 from tocsin.core.reading.records import Written
 from tocsin.delivery.files.intake import FileIntake
-from tocsin.delivery.files.store import FileGoneError
 from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.inbound.presses.session import PressOutcome, SessionPresses
@@ -23,7 +22,7 @@ from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.rest.bodies import RequestBody
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.operations import OfferedTool, Operations, operation
+from tocsin.rest.operations import OfferedTool, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.refusals import parse_time, refuse_parameter
@@ -210,14 +209,3 @@ async def _following(first: bytes, blocks: AsyncGenerator[bytes]) -> AsyncIterat
         yield first
         async for block in blocks:
             yield block
-
-
-def delivery_operations(
-    outbox: Outbox,
-    registry: Registry,
-    messenger: Messenger,
-    files: Callable[[], FileIntake],
-    presses: SessionPresses,
-) -> Operations:
-    operations = DeliveryOperations(outbox, registry, messenger, files, presses)
-    return Operations("deliveries", operations, {FileGoneError: "not-found"})

@@ -11,7 +11,7 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.config.settings import Settings
 from tocsin.rest.bodies import FLAG, RequestBody
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation
 from tocsin.web.access.first_steps import DISMISSED, FirstStepMarks
 from tocsin.web.access.sign_in import SignIns
 
@@ -86,9 +86,3 @@ class FirstStepsRoutes:
                 file=str(self._settings.own_file),
             ),
         )
-
-
-def first_steps_operations(
-    settings: Settings, sign_ins: SignIns, marks: FirstStepMarks, audit: AuditTrail
-) -> Operations:
-    return Operations("settings", FirstStepsRoutes(settings, sign_ins, marks, audit))

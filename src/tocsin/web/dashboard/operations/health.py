@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from tocsin import __version__
 from tocsin.core.records.as_json import to_json
 from tocsin.core.time.clock import Clock
-from tocsin.rest.operations import OfferedTool, Operations, operation
+from tocsin.rest.operations import OfferedTool, operation
 from tocsin.status.model import StatusReport
 from tocsin.web.http.metrics import OPEN_METRICS, MetricsReport
 
@@ -113,7 +113,3 @@ class HealthRoutes:
         They are the same as `/metrics` of the gateway. `Accept: application/openmetrics-text` selects OpenMetrics.
         """
         return await self._reports.metrics.answer(",".join(request.headers.getlist("accept")))
-
-
-def health_operations(reports: HealthReports) -> Operations:
-    return Operations("health", HealthRoutes(reports))

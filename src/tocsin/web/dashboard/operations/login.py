@@ -14,7 +14,7 @@ from tocsin.core.records.marks import Time
 from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.bodies import FLAG, RequestBody, text
 from tocsin.rest.headers import JSON
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import read_media_type
 from tocsin.rest.refusals import refuse
@@ -127,10 +127,6 @@ class LoginRoutes:
         except TocsinError as error:
             raise login_refusal(request.scope, error) from None
         return _with_session(request, session, RedirectResponse(HOME, 303))
-
-
-def login_operations(sign_ins: SignIns) -> Operations:
-    return Operations("login", LoginRoutes(sign_ins))
 
 
 def _with_session(request: Request, session: LoginSession, response: Response) -> Response:

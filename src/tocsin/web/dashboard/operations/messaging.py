@@ -32,7 +32,7 @@ from tocsin.messaging.outbound.profiles import Profile, Profiles
 from tocsin.messaging.outbound.results import PlannedTarget
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.headers import FORM_DATA, JSON, prefers_async, require_target
-from tocsin.rest.operations import OfferedTool, Operations, operation
+from tocsin.rest.operations import OfferedTool, operation
 from tocsin.web.dashboard.operations.channel_settings import CHANNEL_CONNECT
 from tocsin.web.dashboard.operations.messaging_models import (
     FAN_OUT,
@@ -257,10 +257,6 @@ class MessagingRoutes:
             return JSONResponse(_profile_result(found), status, applied if found.sent else None)
         found = await self._parts.messenger.notify(name, body.message, caller, parse_mode=body.mode, content=content)
         return JSONResponse(_profile_result(found), fan_out_status(found))
-
-
-def messaging_operations(parts: MessagingDependencies) -> Operations:
-    return Operations("messaging", MessagingRoutes(parts))
 
 
 def last_tests(entries: Iterator[AuditEntry]) -> dict[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.bodies import RequestBody, text
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.headers import JSON
-from tocsin.rest.operations import OfferedTool, Operations, operation
+from tocsin.rest.operations import OfferedTool, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, accepted, accepted_type, answer_run
 from tocsin.rest.refusals import parse_time, refuse_parameter
@@ -75,7 +75,7 @@ class RunRoutes:
     def __init__(self, runs: Callable[[], Runs], control: Callable[[], RunControl], kinds: Sequence[str]) -> None:
         self._runs = runs
         self._control = control
-        self._kinds = kinds
+        self._kinds = kinds  # the kinds of run that this installation has
 
     @operation(
         "GET",
@@ -214,11 +214,6 @@ class RunRoutes:
     async def reject_run(self, run_id: str, caller: CallerOf, body: DecideStep | None = None) -> Any:
         """Reject a waiting step; the permissions are those of approving it."""
         return await self._decide(run_id, caller, body, approved=False)
-
-
-def run_operations(runs: Callable[[], Runs], control: Callable[[], RunControl], kinds: Sequence[str]) -> Operations:
-    """Return the operations; `kinds` are the kinds of run that this installation has."""
-    return Operations("runs", RunRoutes(runs, control, kinds))
 
 
 def _wants_text(request: Request) -> bool:

@@ -30,7 +30,7 @@ from tocsin.core.config.variables import (
 from tocsin.core.records.marks import TextOrNull, Time
 from tocsin.core.tasks import run_concurrently
 from tocsin.core.time.clock import Clock
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation
 from tocsin.web.http.asgi import MAX_BODY_BYTES
 
 CACHE_S = 30.0
@@ -257,10 +257,6 @@ class SettingsRoutes:
             checked_at=last.at if last else None,
             error=error or found.note,
         )
-
-
-def settings_operations(parts: SettingsDependencies) -> Operations:
-    return Operations("settings", SettingsRoutes(parts))
 
 
 def _url(host: str, port: int) -> str:

@@ -6,7 +6,7 @@ from fastapi import Header, Query, Request, Response
 
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.rest.event_stream import EVENT_STREAM, LiveUpdates, last_event_id
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation
 from tocsin.rest.refusals import refuse_parameter
 
 USUAL_TOPICS = "jobs,branches"
@@ -64,7 +64,3 @@ class StreamRoutes:
             told = f"Unknown topic {shorten(topic)!r}{suggestion(topic, sorted(there_are))}"
             raise refuse_parameter("topics", "bad-value", f"{told}; topics: {', '.join(sorted(there_are))}")
         return wanted
-
-
-def stream_operations(live: LiveUpdates) -> Operations:
-    return Operations("live", StreamRoutes(live))

@@ -13,7 +13,7 @@ from tocsin.rest.callers import CallerOf, require_scope
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.headers import require_target
 from tocsin.rest.models import MAX_NAME, NAME_PATTERN
-from tocsin.rest.operations import Operations, operation
+from tocsin.rest.operations import operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.web.access.tokens import ApiToken, ApiTokens, ScopeWord
 
@@ -106,10 +106,6 @@ class TokenRoutes:
             check_unchanged(request, _version(await self._tokens.get(name)))
         await self._tokens.revoke(name, caller)
         return Response(status_code=204)
-
-
-def token_operations(tokens: ApiTokens) -> Operations:
-    return Operations("tokens", TokenRoutes(tokens))
 
 
 def _version(token: ApiToken) -> object:
