@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from tocsin.cli.main import commands_by_name
+from tocsin.features.file_schemas import written_files
+from tocsin.features.registry import find_features
 
 _SYNOPSIS = r"""\fBtocsin\fR [\fIoptions\fR] \fICOMMAND\fR [\fIarguments\fR]"""
 _DESCRIPTION = (
@@ -21,9 +23,11 @@ _EXIT = {
 }
 _FILES = {
     ".env": "settings, in the working directory, else in the data directory; tocsin setup and tocsin init write it",
-    "profiles.yaml, triggers.yaml, watchers.yaml, ssh_hosts.yaml": "what people write, in the data directory",
-    "cron.d/, workflows/, skills/": "jobs, workflows and skills, in the data directory",
     "tocsin.db, audit.log": "records, in the data directory",
+    **{
+        file.place: f"{file.summary}, in the data directory"
+        for file in written_files(find_features().features).values()
+    },
 }
 _ENVIRONMENT = {
     "TOCSIN_DATA_DIR": "the data directory (default: the platform's per-user data directory)",

@@ -52,7 +52,7 @@ class StatusReport:
     uptime_seconds: Annotated[int | None, "Of the queried process, if it is a service."] = None
     checked_at: Time
     timezone: str
-    data_dir: Annotated[str, "Directory with the files that people edit, for example `watchers.yaml`."]
+    data_dir: Annotated[str, "Directory with the files that people edit, for example `profiles.yaml`."]
     subsystems: Mapping[str, SubsystemStatus]
     services: Sequence[ServiceStatus]
     runs: Annotated[RunCounts | None, "Null if the runs cannot be read."]

@@ -182,7 +182,7 @@ DASHBOARD_TLS_KEY: Variable[Path | None] = Variable(
 )
 FRONT_DOOR_HOST = Variable("FRONT_DOOR_HOST", text, "127.0.0.1", "Address that the front door listens on.")
 FRONT_DOOR_PORT = Variable(
-    "FRONT_DOOR_PORT", port, 8300, "Port of the front door, which opens as soon as a heartbeat exists."
+    "FRONT_DOOR_PORT", port, 8300, "Port of the front door, which opens once a heartbeat or a door exists."
 )
 FRONT_DOOR_URL = Variable(
     "FRONT_DOOR_URL",

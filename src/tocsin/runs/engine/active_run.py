@@ -193,7 +193,7 @@ class RunsDrain:
 
 def show_child(handle: RunHandle, child: Run) -> RunResult:
     """Record the run that did the work of a skill, and the end of its output; return its result as that of this run."""
-    handle.write("system", f"run {child.id} of the skill {child.subject_name}\n")
+    handle.write("system", f"run {child.id} of the {child.kind} {child.subject_name}\n")
     handle.write("stdout", child.output.tail)
     return result_of_child(child)
 

@@ -2,6 +2,7 @@
 import { html } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { bytes, duration, number } from "../lib/format.js";
+import { pageOfSubsystem } from "../lib/manifest.js";
 import { definePage } from "../lib/page.js";
 import { go } from "../lib/router.js";
 import { ActionButton } from "../parts/action.js";
@@ -106,7 +107,7 @@ function Integrations({ items, recheck }) {
 const INTEGRATIONS = [
   { name: "state", title: SETTINGS.state, value: (one) => one.status, cell: (one) => html`<${Status} state=${one.status} title=${one.error ?? undefined} />` },
   { name: "name", title: SETTINGS.name, primary: true, value: (one) => one.name },
-  { name: "kind", title: SETTINGS.kind, value: (one) => SETTINGS.kinds[one.kind] ?? one.kind },
+  { name: "kind", title: SETTINGS.kind, value: (one) => SETTINGS.kinds[one.kind] ?? pageOfSubsystem(one.kind)?.title ?? one.kind },
   {
     name: "missing",
     title: SETTINGS.missing,

@@ -1,5 +1,6 @@
 // A state by colour, shape and word: colour alone carries no meaning.
 import { html } from "../vendor/preact.js";
+import { nameOfKind } from "../lib/manifest.js";
 import { CAUSES, STATES } from "../strings/states.js";
 
 /** @typedef {"ok" | "bad" | "warn" | "busy" | "off" | "info"} Tone */
@@ -36,7 +37,7 @@ export function wordOf(state) {
  */
 export function causeOf({ trigger, actor }) {
   const who = trigger === "schedule" || trigger === actor ? "" : actor;
-  return [CAUSES[trigger] ?? trigger, who].filter(Boolean).join(", ");
+  return [CAUSES[trigger] ?? nameOfKind(trigger).toLowerCase(), who].filter(Boolean).join(", ");
 }
 
 /** @param {{tone: Tone, size?: number}} props */

@@ -42,7 +42,7 @@ export const SETTINGS = {
   latency: "Response time",
   recheck: "Check again",
   kinds: /** @type {Record<string, string>} */ ({
-    channel: "Channel", chat_provider: "Chat model", session_store: "Sessions", vault: "Vault", ssh: "SSH", browser: "Browser", speech: "Speech",
+    channel: "Channel", chat_provider: "Chat model", session_store: "Sessions", speech: "Speech",
   }),
   tokensNote: "Scripts and agents authenticate with a token. Its scopes limit its permissions.",
   tokensEmpty: "No tokens yet.",

@@ -68,7 +68,7 @@ export const STATES = {
 /** What began a run. @type {Record<string, string>} */
 export const CAUSES = {
   schedule: "schedule", manual: "a person", catchup: "a missed time", retry: "a retry", api: "the API", bot: "the bot",
-  webhook: "a webhook", workflow: "a workflow", watcher: "a watcher",
+  webhook: "a webhook",
 };
 
 export const PARTS = {
