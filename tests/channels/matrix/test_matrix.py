@@ -22,7 +22,7 @@ from tocsin.channels.contract import (
     Receipt,
 )
 from tocsin.channels.matrix import MatrixAdapter
-from tocsin.channels.matrix.pictures import picture_size
+from tocsin.channels.matrix.media import picture_size
 from tocsin.channels.matrix.standin import ALIAS, ENCRYPTED, LEFT, OPAQUE, OPS, TOKEN, USER, MatrixServer
 from tocsin.channels.model import MessageThread
 from tocsin.core.errors import FailureKind

@@ -10,7 +10,7 @@ from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.actions import NOTICES
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.features.context import FeatureContext
-from tocsin.features.notifications.forwarding.buttons import APPROVE, REJECT
+from tocsin.features.notifications.forwarding.receivers import APPROVE, REJECT
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, PressedAction, Reply
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.approvals import CHAT

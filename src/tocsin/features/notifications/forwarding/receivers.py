@@ -5,6 +5,7 @@ import logging
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tocsin.channels.contract import PLAIN
 from tocsin.core.audit.actions import NOTICES
@@ -15,15 +16,17 @@ from tocsin.core.records.marks import Time
 from tocsin.core.text.strings import truncate
 from tocsin.features.context import FeatureContext, NoticeLevel
 from tocsin.features.notifications.feature import NOTIFICATION_TARGET
-from tocsin.features.notifications.forwarding.buttons import buttons_of
 from tocsin.features.notifications.forwarding.forwarder import NoticeMessage, notice_title
+from tocsin.features.notifications.model import Notification
 from tocsin.features.notifications.settings import NOTIFY_PROFILE
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.output_routing import MessageForProfile
 from tocsin.runs.approvals import CHAT
+from tocsin.runs.engine.run_type import RETRY
 
 log = logging.getLogger(__name__)
 
+APPROVE, REJECT = "approve", "reject"  # the names of buttons
 DEFAULT_PROFILE = "notices"
 MAX_TITLE = 250
 _TYPES = {
@@ -153,6 +156,21 @@ def _content(message: NoticeMessage, public_url: str) -> Mapping[str, object]:
     if link.startswith(("http://", "https://")):
         found["click"] = link
     page = link if notice.run_id.startswith(CHAT) else f"{public_url}/#/runs/{notice.run_id}"
-    if actions := buttons_of(notice, page if public_url else ""):
+    if actions := _buttons_of(notice, page if public_url else ""):
         found["actions"] = actions
     return {**found, "key": message.subject} if message.subject else found
+
+
+def _buttons_of(notice: Notification, page: str) -> list[Mapping[str, Any]]:
+    """Return the buttons of a notice; where no press can arrive, they open `page`, if there is one."""
+    if notice.step:
+        value = f"{notice.run_id} {notice.step}"
+        return [_call("Approve", APPROVE, value, page, "success"), _call("Reject", REJECT, value, page, "danger")]
+    if notice.run_id and notice.level is NoticeLevel.ERROR:
+        return [_call("Retry", RETRY, notice.run_id, page)]
+    return []
+
+
+def _call(label: str, name: str, value: str, page: str, style: str = "") -> Mapping[str, Any]:
+    given = {"url": page, "style": style}
+    return {"action": "call", "label": label, "name": name, "value": value, **{k: v for k, v in given.items() if v}}
