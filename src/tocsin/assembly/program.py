@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tocsin.assembly.audit import audit_trail
 from tocsin.assembly.features import OpenFeatures
 from tocsin.assembly.light import Installed
+from tocsin.assembly.profiles import open_output, read_profiles
 from tocsin.assembly.storage import open_stores
 from tocsin.assembly.stores import Stores
 from tocsin.channels.contract import Receipt, Tools
@@ -195,8 +196,6 @@ def direct_transport() -> "Transport":
 
 
 def _profiles(settings: Settings, installed: Installed) -> "Profiles":
-    from tocsin.assembly.profiles import read_profiles
-
     return read_profiles(settings, installed)
 
 
@@ -207,8 +206,6 @@ def _files(settings: Settings, stores: Stores, clock: Clock) -> "FileIntake":
 
 
 def _output(app: App) -> "OutputRouter":
-    from tocsin.assembly.profiles import open_output
-
     return open_output(app)
 
 

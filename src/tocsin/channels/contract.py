@@ -44,6 +44,7 @@ from tocsin.channels.model import (
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError, TooManyPartsError
 from tocsin.core.http.departure import upload_s, watch
 from tocsin.core.plugins import load_class
+from tocsin.core.text.redaction import Redactor
 from tocsin.core.text.strings import safe_str, split
 from tocsin.core.tracing.spans import SpanKind, span
 
@@ -106,9 +107,7 @@ class OutboundAdapter(ABC):
         self._max_parts = tools.max_parts
         self._read_file = tools.read_file
         self.document = cast("ChannelDocument", tools.document and tools.document(self.spec.kind))  # in the store
-        # Imported here, because listing channels needs no redaction, and asyncio costs 40 ms to import.
-        from tocsin.core.text.redaction import Redactor
-        from tocsin.core.time.shared_timeout import SharedTimeout
+        from tocsin.core.time.shared_timeout import SharedTimeout  # loads asyncio, which costs 40 ms
 
         self._send_limits = SharedTimeout(self.spec.send_timeout_s)
         self._redact = tools.redact or Redactor(config.secrets())

@@ -18,6 +18,7 @@ from tocsin.core.config.variables import ALLOW_INSECURE_API_URL, CORE_VARIABLES,
 from tocsin.core.errors import ChannelError, TocsinError, UnknownChannelError
 from tocsin.core.http.addresses import refuse_clear_text
 from tocsin.core.plugins import describe_error, load_class, modules_in, plugin_points
+from tocsin.core.reading.value import shorten, suggestion
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -144,9 +145,6 @@ class Registry:
         """Return the kind for a kind or an alias, configured or not; raise UnknownChannelError for any other name."""
         kind = self.kind_of(name)
         if kind not in self._classes:
-            # Costs 2 ms to import and is needed only for an error.
-            from tocsin.core.reading.value import shorten, suggestion
-
             words = sorted(state.word for state in self.states())
             raise UnknownChannelError(
                 f"Unknown channel: {shorten(kind)}",

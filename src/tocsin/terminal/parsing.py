@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NoReturn
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.reading.value import did_you_mean, near_word
 
 
 class UsageError(TocsinError):
@@ -118,7 +119,5 @@ def _plainly(message: str) -> str:
 
 
 def _suggest(word: str, choices: Sequence[str], prefix: str = "") -> str:
-    from tocsin.core.reading.value import did_you_mean, near_word
-
     near = near_word(word, choices)
     return did_you_mean(near and f"{prefix}{near}")

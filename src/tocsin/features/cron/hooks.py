@@ -14,6 +14,7 @@ from tocsin.features.context import (
     SubsystemState,
     SubsystemStatus,
 )
+from tocsin.features.cron.records import documents_by_id, scheduled_jobs
 from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 
@@ -31,7 +32,7 @@ def open_cron(context: FeatureContext) -> CronJobs:
 
 async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the records of the jobs that exist, by ID."""
-    return dict(await _records().documents_by_id(jobs, ids))
+    return dict(await documents_by_id(jobs, ids))
 
 
 async def start_job(jobs: CronJobs, name_or_id: str, asked: "StartRequest") -> "ActiveRun":
@@ -55,8 +56,7 @@ class CronSchedules:
         self._jobs = jobs
 
     async def jobs(self) -> Sequence[ScheduledJob]:
-        found: Sequence[ScheduledJob] = await _records().scheduled_jobs(self._jobs)
-        return found
+        return await scheduled_jobs(self._jobs)
 
     async def jobs_by_subject(self, kind: str, /) -> Mapping[str, Sequence[str]]:
         """Return by subject the IDs of the jobs that start its runs, for one kind, such as workflows."""
@@ -65,13 +65,6 @@ class CronSchedules:
             if job.definition and job.definition.type == kind:
                 found.setdefault(job.definition.command, []).append(job.id)
         return found
-
-
-def _records() -> Any:
-    """Return the module of records, which most commands need not load."""
-    from tocsin.features.cron import records
-
-    return records
 
 
 async def check_subsystem(jobs: CronJobs) -> SubsystemStatus:

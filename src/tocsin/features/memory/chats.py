@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from tocsin.core.text.strings import truncate
+from tocsin.features.ability_records import RecalledEntry
 from tocsin.features.memory.model import (
     CHAT_SCOPE,
     GLOBAL,
@@ -20,7 +21,6 @@ from tocsin.features.memory.tables.rows import EntryFilter
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
-    from tocsin.features.ability_records import RecalledEntry
 
 _MAY_BE_SECRET = re.compile(
     r"""
@@ -60,10 +60,8 @@ class ChatEntries:
     def __init__(self, memory: Memories) -> None:
         self._memory = memory
 
-    async def recall(self, chat_id: str, question: str, /) -> "Sequence[RecalledEntry]":
+    async def recall(self, chat_id: str, question: str, /) -> Sequence[RecalledEntry]:
         """Return a few entries of the chat and of the global scope that may help to answer a question."""
-        from tocsin.features.ability_records import RecalledEntry  # the status needs no records
-
         found = await self._memory.related(question, _scopes(chat_id), MAX_RECALLED)
         return [RecalledEntry(entry.key, entry.value) for entry in found]
 

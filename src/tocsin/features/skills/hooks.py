@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.core.process.identity import own_identity
 from tocsin.core.process.sandbox import ResourceLimits, Sandbox
 from tocsin.core.text.strings import number_of
+from tocsin.features.ability_records import AssistantRequest, SkillInfo
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.skills.feature import SKILL_HOME_MIB
@@ -21,7 +22,6 @@ from tocsin.runs.control import NotRetriedError
 from tocsin.runs.engine.active_run import ActiveRun
 
 if TYPE_CHECKING:
-    from tocsin.features.ability_records import AssistantRequest, SkillInfo
     from tocsin.runs.control import Retry, StartRequest
     from tocsin.runs.model import Run
 
@@ -53,23 +53,23 @@ class ProvidedSkills:
     def __init__(self, skills: Skills) -> None:
         self._skills = skills
 
-    async def list(self, *, every: bool = False) -> "Sequence[SkillInfo]":
+    async def list(self, *, every: bool = False) -> Sequence[SkillInfo]:
         """Return the skills that can be run; with `every`, all of them."""
         if every:
             return [
-                _info(record.name, record.description, record.trigger_keywords, record.hindrance)
+                SkillInfo(record.name, record.description, record.hindrance, tuple(record.trigger_keywords))
                 for record in await all_records(self._skills)
             ]
         assistants = await self._skills.abilities.assistants.list()
         found = {
-            record.name: _info(record.name, record.description, record.trigger_keywords)
+            record.name: SkillInfo(record.name, record.description, "", tuple(record.trigger_keywords))
             for record in assistants
             if record.at_hand
         }
         for skill in self._skills.list():
             if skill.runnable:
                 keywords = skill.definition.trigger_keywords if skill.definition else ()
-                found[skill.name] = _info(skill.name, skill.description, keywords)
+                found[skill.name] = SkillInfo(skill.name, skill.description, "", tuple(keywords))
         return [found[name] for name in sorted(found)]
 
     async def is_assistant(self, name: str) -> bool:
@@ -90,7 +90,7 @@ class ProvidedSkills:
     ) -> "Run":
         """Run a program in the sandbox, or a skill for the assistant if no program has the name."""
         if await self._skills.is_assistant(name):
-            asked = _for_assistant(
+            asked = AssistantRequest(
                 source=source,
                 cause=cause,
                 actor=actor,
@@ -115,27 +115,13 @@ class ProvidedSkills:
         return await self._skills.run(name, request)
 
 
-def _for_assistant(**fields: Any) -> "AssistantRequest":
-    return _records()[0](**fields)
-
-
-def _info(name: str, description: str, keywords: Sequence[str], reason: str = "") -> "SkillInfo":
-    return _records()[1](name, description, reason, tuple(keywords))
-
-
-def _records() -> "tuple[type[AssistantRequest], type[SkillInfo]]":
-    from tocsin.features.ability_records import AssistantRequest, SkillInfo
-
-    return AssistantRequest, SkillInfo
-
-
 async def start_skill(skills: Skills, name: str, asked: "StartRequest") -> ActiveRun:
     """Start a skill in the sandbox, or as in an earlier run; `asked.params` may have `args` and `input`.
 
     Of an assistant skill, `args` are files.
     """
     if await skills.is_assistant(name, asked.retry.run if asked.retry else None):
-        for_assistant = _for_assistant(
+        for_assistant = AssistantRequest(
             source=asked.source,
             cause=asked.cause,
             actor=asked.actor,
@@ -160,7 +146,7 @@ async def start_skill(skills: Skills, name: str, asked: "StartRequest") -> Activ
     return await skills.start(name, request)
 
 
-async def _start_assistant(skills: Skills, name: str, request: "AssistantRequest") -> ActiveRun:
+async def _start_assistant(skills: Skills, name: str, request: AssistantRequest) -> ActiveRun:
     started = await skills.abilities.assistants.start(name, request)
     if not isinstance(started, ActiveRun):
         raise TypeError(f"skill {name} was only run as a dry run instead of being started")

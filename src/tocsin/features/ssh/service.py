@@ -11,6 +11,7 @@ from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.value import shorten
 from tocsin.core.tasks import run_concurrently
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
+from tocsin.features.ssh.client.host_keys import ShownKey, file_for, known_key, shown_key, trust
 from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession, way_to
 from tocsin.features.ssh.deny import DenyList
 from tocsin.features.ssh.feature import SSH_RUN, SSH_TRUST
@@ -34,7 +35,6 @@ from tocsin.runs.model import HostResult, HostStatus, Line, Run, RunResult, RunS
 
 # Lazy: showing hosts does not need the execution of commands.
 if TYPE_CHECKING:
-    from tocsin.features.ssh.client.host_keys import ShownKey
     from tocsin.features.ssh.health import HealthProbes
     from tocsin.runs.control import Retry
     from tocsin.runs.engine.active_run import ActiveRun
@@ -189,8 +189,6 @@ class Ssh:
 
         Returns the key as it was shown, and whether it is trusted now. Raises UnknownHostError, UnreachableError.
         """
-        from tocsin.features.ssh.client.host_keys import file_for, shown_key, trust
-
         (host,) = self.inventory.choose((name,), ())
         known = self.inventory.all()
         async with self.program.session((host,), known) as session:
@@ -276,8 +274,6 @@ def _again(order: RunSpec, retry: "Retry | None") -> RunSpec:
 async def _describe(
     session: SshSession, host: HostEntry, members: Mapping[str, Sequence[str]], probe: HostHealthRecord | None
 ) -> SshHost:
-    from tocsin.features.ssh.client.host_keys import known_key
-
     try:
         address = await session.address(host)
     except ConfigError as error:

@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from tocsin.core.reading.fields import Field, IntegerType, MappingType, RecordType
 from tocsin.core.records.marks import Private, Time, after
 from tocsin.features.vault.model import MAX_NAME, Secret
-
-if TYPE_CHECKING:
-    from tocsin.core.reading.fields import RecordType
 
 FILE_NAME = "rotation_policies.yaml"
 DEFAULT_MAX_AGE_DAYS = 90
@@ -84,10 +82,8 @@ def count_by_state(ages: Sequence[SecretAgeRecord]) -> RotationRecord:
     return RotationRecord(ok, warning, expired, ages)
 
 
-def policies_type() -> "RecordType":
+def policies_type() -> RecordType:
     """Return the type that reads the policies file."""
-    from tocsin.core.reading.fields import Field, IntegerType, MappingType, RecordType
-
     days = IntegerType(1, MAX_DAYS)
     secret = RecordType((Field("max_age_days", days, required=True, doc="Days after which the secret expires"),))
     names = MappingType(

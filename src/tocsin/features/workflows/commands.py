@@ -4,7 +4,7 @@ import argparse
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tocsin.core.config.data_dir import require_usable
 from tocsin.core.errors import ConfigError
@@ -19,6 +19,7 @@ from tocsin.features.contract import Commands
 from tocsin.features.file_schemas import modeline, write_schemas
 from tocsin.features.workflows.feature import WORKFLOW_FILE
 from tocsin.features.workflows.language.schema import WORKFLOW_NAME
+from tocsin.features.workflows.records import WorkflowRecord, WorkflowSummary, describe, summarize, validate
 from tocsin.features.workflows.requests import PlannedRun, WorkflowRequest
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import WorkflowFile
@@ -27,11 +28,6 @@ from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import name_and_value, readable
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from tocsin.features.workflows.records import WorkflowRecord, WorkflowSummary
 
 SHOWN_ITEMS = 20  # of `for_each`, in the text of a plan
 
@@ -104,16 +100,9 @@ _EXIT_CODES = (
 )
 
 
-def _records() -> "ModuleType":
-    from tocsin.features.workflows import records
-
-    return records
-
-
 def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
-    summarize = _records().summarize
 
-    async def work(workflows: Workflows) -> "tuple[list[WorkflowSummary], list[str]]":
+    async def work(workflows: Workflows) -> tuple[list[WorkflowSummary], list[str]]:
         found = await workflows.all()
         schedules = await workflows.schedules()
         records = [summarize(file, await workflows.recent(file.name), schedules.get(file.name, ())) for file in found]
@@ -132,7 +121,7 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     )
 
 
-def _row(record: "WorkflowSummary") -> tuple[str, ...]:
+def _row(record: WorkflowSummary) -> tuple[str, ...]:
     last = record.last_run
     state = "ok" if record.valid else f"error: {number_of(record.error_count, 'error')}"
     ended = f"{last.status}, {timestamp(last.started_at or last.queued_at)}" if last else "never"
@@ -140,9 +129,8 @@ def _row(record: "WorkflowSummary") -> tuple[str, ...]:
 
 
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    describe = _records().describe
 
-    async def work(workflows: Workflows) -> "tuple[WorkflowRecord, WorkflowFile]":
+    async def work(workflows: Workflows) -> tuple[WorkflowRecord, WorkflowFile]:
         file = await workflows.get(readable(arguments.name))
         schedules = (await workflows.schedules()).get(file.name, ())
         return describe(file, await workflows.recent(file.name), schedules), file
@@ -196,8 +184,6 @@ def _validate(arguments: argparse.Namespace, out: Console, program: Program) -> 
     files = [file for file in found if not file.unreadable]
     bad = sum(not file.valid for file in found)
     if out.as_json:
-        validate = _records().validate
-
         out.document([{"name": f.name, "file": str(f.path), **to_json(validate(f))} for f in files])
         return FAILED if bad else DONE
     for file in files:
