@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.assembly.files import files_in_folder, files_in_redis
 from tocsin.assembly.migration.movable import Move
-from tocsin.assembly.migration.movable_documents import RedisDocuments, SqliteDocuments
 from tocsin.assembly.migration.movable_files import MovableFiles
 from tocsin.assembly.migration.movable_runs import MovableRuns
 from tocsin.assembly.storage import schemas
@@ -23,6 +22,7 @@ from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.errors import MissingSettingError, TocsinError
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.documents.moving import RedisDocuments, SqliteDocuments
 from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.delivery.bus.bus import BRIDGE
 from tocsin.delivery.model import LEASE_S, DeliveryStatus

@@ -1,4 +1,4 @@
-"""What channels keep, such as keys and devices, as movable records."""
+"""Documents of channels, such as keys and devices, as records that move between stores."""
 
 from collections.abc import Sequence
 from functools import partial
