@@ -1,7 +1,7 @@
 """The proof that operations keep their promises: `make ops-proof`, or `python -m tools.ops_proof [name …]`.
 
 Runs commands on 50 names of a real sshd beside `ssh` itself, lets thousands of files come at once, fails a job 1,000
-times, kills processes with task jobs 200 times, schedulers 1,000 times and processes with runs of six kinds 1,000
+times, kills processes with task jobs 200 times, schedulers 1,000 times and processes with runs of eight kinds 1,000
 times, compares cron expressions with brute force, has 500 jobs due in one second, and measures `tocsin status`. Prints
 a table; ends with 1 when a figure is not what it must be. Takes about 95 minutes.
 """

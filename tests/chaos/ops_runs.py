@@ -17,6 +17,7 @@ from tests.features.cron.telling import failing_hour
 from tests.features.jobs.conftest import make_repository
 from tests.features.jobs.kills import survive_kills
 from tests.features.ssh.conftest import SSHD, Machine, make_key, open_site
+from tests.runs.kills import KINDS
 from tests.runs.kills import survive_kills as survive_run_kills
 
 TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
@@ -262,7 +263,7 @@ def kill_runs(place: Path, kills: int, seed: int = 20261124) -> list[Figure]:
     return [
         Figure("kills of processes with runs", found.kills),
         Figure("… runs", found.runs, "≥", 10 * kills),
-        Figure("… kinds of runs", found.kinds, "=", 8),
+        Figure("… kinds of runs", found.kinds, "=", KINDS),
         Figure("… not ended or not settled", found.lost, "=", 0),
         Figure("… steps and commands executed twice", found.twice, "=", 0),
         Figure("… ended without an audit entry", found.unreported, "=", 0),

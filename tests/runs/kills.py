@@ -30,8 +30,7 @@ ENDS = {
     "trigger.run",
 }
 NOTIFIED = {"skill", "ssh", "trigger"}  # each interruption has a notice of its own; the others report a failing subject
-KINDS = 6  # that are started, at least
-_STARTED = "SELECT COUNT(DISTINCT kind) FROM runs"
+KINDS = 8
 _ACTIVE = "SELECT COUNT(*) FROM runs WHERE finished_at IS NULL"
 _UNSETTLED = """
     SELECT (SELECT COUNT(*) FROM run_tasks) + (SELECT COUNT(*) FROM inbox WHERE finished_at IS NULL)
@@ -85,19 +84,24 @@ BAD = tuple(each.name for each in fields(KillCount) if each.name not in {"kills"
 
 
 async def survive_kills(folder: Path, kills: int, chance: random.Random) -> KillCount:
-    """Start runs in a process that is killed again and again; return what is found afterwards."""
+    """Start runs in a process that is killed again and again, also until there are runs of all kinds.
+
+    Return what is found afterwards.
+    """
     await _prepare(folder)
+    killed = 0
     with forks("tests.runs.victim", folder, {"SKILLS_WATCH": str(folder / "looked-at")}) as process:
-        for kill in range(1, kills + 1):
+        while killed < kills or len(_kinds(folder)) < KINDS:
             with process(""):
-                wanted = min(KINDS, 2 * kill)
-                until(lambda wanted=wanted: _asked(folder, _STARTED) >= wanted, "runs of several kinds to be started")
+                wanted = min(KINDS, 2 * killed + 2)
+                until(lambda wanted=wanted: len(_kinds(folder)) >= wanted, "runs of several kinds to be started")
                 time.sleep(chance.uniform(0.0, 1.0))
+            killed += 1
         with process("drain"):
             while left := _asked(folder, _ACTIVE):  # some hundred wait for their turn
                 until(lambda left=left: _asked(folder, _ACTIVE) < left, "a run to end")
             until(lambda: not _asked(folder, _UNSETTLED), "every run to be settled, and every message answered")
-    return _count(folder, kills)
+    return _count(folder, killed)
 
 
 async def _prepare(folder: Path) -> None:
@@ -153,7 +157,7 @@ def _count(folder: Path, kills: int) -> KillCount:
     return KillCount(
         kills=kills,
         runs=len(runs),
-        kinds=len({_kind(run) for run in every}),
+        kinds=len(_kinds(folder)),
         interrupted=sum(run["status"] == "interrupted" for run in every),
         lost=unsettled + waiting + sum(run["status"] not in TERMINAL for run in every),
         twice=sum(count > 1 for count in lines.values()) + sum(count > 1 for count in answered.values()),
@@ -170,6 +174,12 @@ def _count(folder: Path, kills: int) -> KillCount:
         notified_twice=sum(notices[run["id"]] > 1 for run in told),
         without_failure_path=sum(f"{run['id']} finish 1" not in lines for run in flows if not _was_cut(folder, run)),
     )
+
+
+def _kinds(folder: Path) -> set[str]:
+    with closing(sqlite3.connect(folder / "tocsin.db")) as connection:
+        connection.row_factory = sqlite3.Row
+        return {_kind(run) for run in connection.execute("SELECT kind, params FROM runs")}
 
 
 def _kind(run: sqlite3.Row) -> str:
