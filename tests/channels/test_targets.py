@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.facts import mentions
 
 from tocsin.channels.registry import Registry, targets_type
 from tocsin.channels.targets import NamedTargets
@@ -132,15 +133,13 @@ def replace_file(folder: Path, text: str) -> None:
 def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path: Path):
     with pytest.raises(ChannelError) as failure:
         targets_in(tmp_path, GOOD).of("webhook").check("cii")
-    assert failure.value.sentence() == "'cii' is not a target of Webhook: targets: ci (did you mean 'ci'?)"
+    assert mentions(failure.value.sentence(), "'cii'", "Webhook", "targets: ci ", "'ci'")
 
 
 def test_a_channel_is_configured_once_it_has_a_target(tmp_path: Path):
     registry = Registry([WebhookAdapter], settings_in(tmp_path), no_tools)
     assert registry.states()[0].missing == ("webhook in targets.yaml",)
-    with pytest.raises(
-        UnknownChannelError, match=r"Unknown channel: Webhook \(not configured; add a target below `webhook:` to targets\.yaml"
-    ):
+    with pytest.raises(UnknownChannelError, match=r"`webhook:`.* targets\.yaml"):
         registry.adapter("webhook")
     (tmp_path / "targets.yaml").write_text(GOOD)
     assert registry.configured() == ["webhook"]

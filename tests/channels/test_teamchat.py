@@ -140,7 +140,7 @@ async def test_another_target_is_refused_before_any_call_with_the_forms_there_ar
     http = answers(POSTED)
     result = await adapter(http).send(target, "hello")
     assert not result.ok
-    assert "#channel, channel ID or user ID" in result.error
+    assert "#channel" in result.error
     assert http.sent == []
 
 
@@ -282,7 +282,7 @@ async def test_an_unknown_code_is_shown_as_it_is():
 async def test_a_fatal_error_of_a_new_message_leaves_its_outcome_unknown():
     http = answers(refusal("fatal_error"))
     receipt = await sent_with(http)
-    assert receipt.result.error.startswith("outcome unknown: fatal_error; check the recipient's side")
+    assert mentions(receipt.result.error, "fatal_error")
     assert kind_of(receipt) is FailureKind.AMBIGUOUS
     assert len(http.sent) == 1
 

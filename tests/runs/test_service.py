@@ -68,7 +68,7 @@ async def test_a_command_that_ends_well_succeeded(runs: Runs):
 async def test_a_command_that_fails_says_its_exit_code(runs: Runs):
     run = await runs.execute(order(), shell("exit 3"))
     assert (run.status, run.exit_code, "code 3" in run.reason) == (RunStatus.FAILED, 3, True)
-    assert run.error == {"code": "exit-code", "message": "it ended with exit code 3"}
+    assert run.error == {"code": "exit-code", "message": run.reason}
 
 
 async def test_a_command_that_a_signal_ends_says_which(runs: Runs):

@@ -64,7 +64,7 @@ async def test_a_failed_command_fails_the_job_and_tells_the_operator(workshop: W
     job = await workshop.done("echo a reason; exit 3")
     assert job.status is TaskJobStatus.FAILED
     assert job.result is not None
-    assert (job.result.exit_code, job.error) == (3, {"code": "exit-code", "message": "it ended with exit code 3"})
+    assert (job.result.exit_code, job.error) == (3, {"code": "exit-code", "message": job.result.summary})
     assert ["failed" in notice.title for notice in workshop.bench.notices] == [True]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.core.process.test_starting import gone, pid_in
+from tests.facts import mentions
 from tests.features.assistant_skills.broken_front_matter import GOOD, file_of
 from tests.features.skills.attacks import FILES, MOUNTS, script_of
 from tests.features.skills.conftest import SECRET, Workshop, call
@@ -374,10 +375,10 @@ async def test_secrets_are_masked_in_what_is_kept(workshop: Workshop):
 async def test_missing_dependencies_fail_the_run_before_anything_starts(workshop: Workshop, mode: ExecutionMode):
     run = await workshop.run("touch started", mode, more="dependencies: [cat, no-such-a, no-such-b]")
     assert run.status is RunStatus.FAILED
-    assert run.error == {
-        "code": "dependency-missing",
-        "message": "missing: no-such-a, no-such-b; the skill was not started",
-    }
+    assert run.error is not None
+    assert run.error["code"] == "dependency-missing"
+    assert mentions(run.error["message"], "no-such-a", "no-such-b")
+    assert "cat" not in run.error["message"]
     assert not (workshop.folder / "skills/it/started").exists()
     assert await workshop.runs.get(run.id) == run
 
@@ -391,10 +392,8 @@ async def test_a_dependency_is_looked_for_on_the_path_of_the_skill(workshop: Wor
     more = "dependencies: [own-tool]"
     assert (await workshop.run("own-tool", more=more)).ok
     if (await workshop.skills.sandbox_state()).level is Level.BUBBLEWRAP:  # the sandbox has the system's programs alone
-        assert (await workshop.run("own-tool", ExecutionMode.SANDBOXED, more=more)).error == {
-            "code": "dependency-missing",
-            "message": "missing: own-tool; the skill was not started",
-        }
+        error = (await workshop.run("own-tool", ExecutionMode.SANDBOXED, more=more)).error or {}
+        assert (error["code"], mentions(error["message"], "own-tool")) == ("dependency-missing", True)
 
 
 async def test_a_broken_skill_is_refused_with_file_line_and_reason(workshop: Workshop):

@@ -10,6 +10,7 @@ from shutil import copy
 from typing import Any
 
 import pytest
+from tests.facts import mentions
 from tests.features.workflows.conftest import WorkflowBench, request
 
 from tocsin.core.records.as_json import to_json
@@ -59,7 +60,7 @@ async def test_a_plan_executes_nothing_and_shows_the_same_steps_as_the_run(flows
         ("b", 2, False, "no-such-program --all"),
         ("c", 3, None, "echo '${steps.a.status}'"),
     ]
-    assert plan.plan[1].problems == ("program no-such-program is not installed",)
+    assert [mentions(problem, "no-such-program") for problem in plan.plan[1].problems] == [True]
     assert list(flows.folder.glob("made-*")) == []
     assert (await flows.workflows.plan("flow", request())).problems == ("parameter 'n' is required",)
     run = await flows.run(params={"n": 1})
@@ -93,6 +94,7 @@ async def test_a_plan_shows_the_values_of_for_each_that_are_known(flows: Workflo
         "wrong": None,
     }
     assert (plan["late"].for_each, plan["written"].for_each) == ("${steps.list.outputs.all}", "")
-    assert (plan["wrong"].problems, plan["param"].variables) == (("for_each needs a list",), {"HOST": "${item}"})
+    assert [mentions(problem, "for_each") for problem in plan["wrong"].problems] == [True]
+    assert plan["param"].variables == {"HOST": "${item}"}
     assert plan["written"].command == "echo '${item}'"
     assert "${item}" not in str((await flows.run(params={"one": 2})).steps)

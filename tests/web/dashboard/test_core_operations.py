@@ -4,6 +4,8 @@ import csv
 import io
 import json
 
+from tests.facts import mentions
+
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.http.transport import HttpResponse
 from tocsin.runs.model import RunResult, RunSpec, RunStatus, RunTrigger
@@ -73,7 +75,7 @@ async def test_a_dry_run_shows_the_parts_and_sends_nothing(whole, transport, pro
     answer = await whole.post("/api/msg/send", {**GOOD, "message": "word " * 10_000, "dry_run": True})
     assert answer.status == 200
     assert len(answer.json()["parts"]) == 2
-    assert answer.json()["warnings"] == ["The text is sent as 2 messages"]
+    assert [mentions(warning, "2 messages") for warning in answer.json()["warnings"]] == [True]
     assert (transport.sent, actions(program)) == ([], [])
 
 
@@ -101,7 +103,7 @@ async def test_a_dry_run_of_a_profile_shows_the_message_as_each_product_would(wh
     assert (head["blocks"][0]["kind"], head["blocks"][0]["spans"][0]["text"]) == ("title", "web1")
     assert (card["card"], card["colour"], card["blocks"][0]["spans"][0]["text"]) == (True, "#E01E5A", "91 % full")
     assert "min_priority" in quiet["skipped"]
-    assert (wrong["parts"], "not a valid target" in wrong["error"]) == ([], True)
+    assert (wrong["parts"], bool(wrong["error"])) == ([], True)
     assert transport.sent == []
 
 
