@@ -18,11 +18,6 @@ def open_browser(context: FeatureContext) -> Browsers:
     return Browsers(file, BrowserStore(context.database), folder, context)
 
 
-async def look_hourly(browsers: Browsers) -> None:
-    """Notify about browsers that have ended, and limit the size of their logs."""
-    await browsers.look_hourly()
-
-
 async def check_subsystem(browsers: Browsers) -> SubsystemStatus:
     """Return the number of profiles and their problems; remote ones are counted, but not checked."""
     profiles, problem = browsers.file.all(), browsers.file.problem
@@ -50,5 +45,5 @@ async def check_subsystem(browsers: Browsers) -> SubsystemStatus:
 HOOKS = FeatureHooks[Browsers](
     open=open_browser,
     subsystems={"browser": check_subsystem},
-    hourly=look_hourly,
+    hourly=Browsers.look_hourly,
 )

@@ -36,23 +36,18 @@ CONVERSATIONS = """
 
 
 def to_conversation(row: sqlite3.Row) -> ChatConversation:
+    plain = (
+        "id", "title", "system_prompt", "created_at", "updated_at", "seq", "message_count", "last_at", "input_tokens",
+        "output_tokens",
+    )  # fmt: skip
     return ChatConversation(
-        id=row["id"],
-        title=row["title"],
-        system_prompt=row["system_prompt"],
+        **{name: row[name] for name in plain},
         chosen_model=row["model"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        seq=row["seq"],
-        message_count=row["message_count"],
         is_generating=bool(row["is_generating"]),
         last_role=row["last_role"] or USER,
         last_text=row["last_text"] or "",
-        last_at=row["last_at"],
         answered_by=row["answered_by"] or "",
         provider=row["provider"] or "",
-        input_tokens=row["input_tokens"],
-        output_tokens=row["output_tokens"],
     )
 
 
@@ -65,23 +60,16 @@ def find_conversation(connection: sqlite3.Connection, conversation_id: str) -> C
 
 
 def to_message(row: sqlite3.Row) -> ChatMessage:
+    plain = (
+        "id", "conversation_id", "role", "content", "seq", "created_at", "finished_at", "model", "provider",
+        "input_tokens", "output_tokens", "client_message_id",
+    )  # fmt: skip
     return ChatMessage(
-        id=row["id"],
-        conversation_id=row["conversation_id"],
-        role=row["role"],
-        content=row["content"],
+        **{name: row[name] for name in plain},
         status=MessageStatus(row["status"]),
-        seq=row["seq"],
-        created_at=row["created_at"],
-        finished_at=row["finished_at"],
-        model=row["model"],
-        provider=row["provider"],
-        input_tokens=row["input_tokens"],
-        output_tokens=row["output_tokens"],
         truncated=bool(row["truncated"]),
         error=None if row["error"] is None else json.loads(row["error"]),
         attachments=tuple(AttachmentInfo(**each) for each in json.loads(row["attachments"])),
-        client_message_id=row["client_message_id"],
     )
 
 

@@ -7,7 +7,6 @@ from tocsin.core.text.strings import number_of
 from tocsin.features.ability_records import ScheduledJob
 from tocsin.features.context import (
     AttentionItem,
-    FeatureContext,
     NextRun,
     NoticeLevel,
     ProfileUse,
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
     from tocsin.runs.engine.active_run import ActiveRun
 
 NAMED = 3  # failing jobs that the status names
-
-
-def open_cron(context: FeatureContext) -> CronJobs:
-    """Return the jobs of the data directory."""
-    return CronJobs(context)
 
 
 async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -115,7 +109,7 @@ async def profile_uses(jobs: CronJobs) -> list[ProfileUse]:
 
 
 HOOKS = FeatureHooks[CronJobs](
-    open=open_cron,
+    open=CronJobs,
     subsystems={"cron": check_subsystem},
     live={"cron": live_records},
     provides=ProvidedAbilities(schedules=CronSchedules),

@@ -15,7 +15,6 @@ from tocsin.features.heartbeats.model import (
     Heartbeat,
     HeartbeatInstant,
     HeartbeatPing,
-    HeartbeatState,
     InstantState,
     PingKind,
     ReceivedPing,
@@ -308,7 +307,3 @@ def _ping(row: sqlite3.Row) -> HeartbeatPing:
     plain = ("n", "at", "exit_status", "rid", "duration_s", "method", "client", "agent", "size")
     kind, has_body = PingKind(row["kind"]), bool(row["has_body"])
     return HeartbeatPing(**{name: row[name] for name in plain}, kind=kind, has_body=has_body)
-
-
-def down_count(heartbeats: Sequence[Heartbeat]) -> int:
-    return sum(heartbeat.watched.state is HeartbeatState.DOWN for heartbeat in heartbeats)

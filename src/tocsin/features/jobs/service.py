@@ -39,12 +39,10 @@ from tocsin.features.jobs.recovery import JobRecovery
 from tocsin.features.jobs.store import TaskJobFilter, TaskJobStore
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.engine.active_run import ActiveRun
-from tocsin.runs.model import TERMINAL, Line, Run, RunSpec, RunStatus, RunTrigger
+from tocsin.runs.model import TERMINAL, Line, Run, RunSpec, RunTrigger
 from tocsin.runs.stored_run import RunEndedError, UnknownRunError
 
 log = logging.getLogger(__name__)
-
-_FAILURES = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
 
 
 class StartedJob(NamedTuple):

@@ -12,11 +12,6 @@ def open_memory(context: FeatureContext) -> Memories:
     return Memories(MemoryStore(context.database), context.audit, context.clock, context.redact)
 
 
-async def decay_daily(memory: Memories) -> None:
-    """Run the daily decay, if it is due."""
-    await memory.decay_daily()
-
-
 async def check_subsystem(memory: Memories) -> SubsystemStatus:
     """Return the state of the memory: the number of entries and of those that fade."""
     stats = await memory.stats()
@@ -28,7 +23,7 @@ async def check_subsystem(memory: Memories) -> SubsystemStatus:
 HOOKS = FeatureHooks[Memories](
     open=open_memory,
     subsystems={"memory": check_subsystem},
-    hourly=decay_daily,
+    hourly=Memories.decay_daily,
     bot_commands={"remember": remember_command, "forget": forget_command, "memory": show_command},
     provides=ProvidedAbilities(chat_notes=ChatEntries),
 )

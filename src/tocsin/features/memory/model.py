@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import log2
 from typing import Annotated, ClassVar
@@ -240,16 +240,14 @@ def scope_for_key(key: str, wanted: str) -> str:
 def validate_draft(draft: EntryDraft) -> EntryDraft:
     """Validate a draft and return it as it is stored; raises InvalidEntryError."""
     try:
-        return EntryDraft(
+        return replace(
+            draft,
             key=read_key(draft.key),
             value=read_value(draft.value),
-            type=draft.type,
             tags=read_tags(draft.tags),
             scope=read_scope(scope_for_key(draft.key, draft.scope)),
             importance=read_importance(draft.importance),
-            pinned=draft.pinned,
             half_life_days=None if draft.half_life_days is None else read_half_life(draft.half_life_days),
-            expires_at=draft.expires_at,
         )
     except ValueError as error:
         raise InvalidEntryError(str(error)) from None

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from tocsin.core.config.settings import Values
 from tocsin.core.records.as_json import to_json
-from tocsin.core.service import ServiceLoop
 from tocsin.features.context import FeatureContext, NoticeLevel
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.notifications.forwarding.forwarder import NoticeForwarder
@@ -54,11 +53,6 @@ def _quiet_hours(settings: Values) -> "QuietHours | None":
     return replace(quiet, zone=default_zone(settings))
 
 
-def build_forwarder(opened: OpenNotifications) -> ServiceLoop:
-    """Return the service that forwards notices."""
-    return opened.forwarder.loop
-
-
 async def status_lines(opened: OpenNotifications) -> list[str]:
     """Return the line for `/status`."""
     return [f"Notifications: {await opened.service.unread_count()} unread"]
@@ -77,7 +71,7 @@ async def prune(opened: OpenNotifications) -> None:
 HOOKS = FeatureHooks[OpenNotifications](
     open=open_notifications,
     status=status_lines,
-    services=(build_forwarder,),
+    services=(lambda opened: opened.forwarder.loop,),
     hourly=prune,
     live={"notifications": live_records},
     provides=ProvidedAbilities(notices=lambda opened: opened.service),

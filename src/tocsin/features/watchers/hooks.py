@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.strings import number_of
-from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.hooks import FeatureHooks
 from tocsin.features.watchers.model import WatcherRecord, WatcherState, change_of
 from tocsin.features.watchers.service import NOT_WATCHED, Watchers
@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from tocsin.runs.engine.active_run import ActiveRun
 
 _LINK = "#/watchers"
-
-
-def open_watchers(context: FeatureContext) -> Watchers:
-    """Return the watchers of the data directory."""
-    return Watchers(context)
 
 
 async def prune(watchers: Watchers) -> None:
@@ -87,7 +82,7 @@ def _troubles(records: Sequence[WatcherRecord], failed: Mapping[str, int]) -> li
 
 
 HOOKS = FeatureHooks[Watchers](
-    open=open_watchers,
+    open=Watchers,
     subsystems={"watchers": check_subsystem},
     hourly=prune,
     starts={"watcher": start_watcher},

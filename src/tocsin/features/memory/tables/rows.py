@@ -11,6 +11,10 @@ from tocsin.features.memory.query import is_unspaced
 
 LIVE = "e.removed_at IS NULL AND (e.expires_at IS NULL OR e.expires_at > :now)"
 
+_PLAIN = (  # fields of an entry whose columns have their names and values
+    "key", "value", "scope", "importance", "half_life_days", "access_count", "last_accessed_at", "created_at",
+    "updated_at", "expires_at",
+)  # fmt: skip
 MAX_KEPT = 20  # removed entries per key that can be restored, one after the other
 _FORGET_OLDEST = """
     DELETE FROM memory_entries WHERE id IN (
@@ -129,40 +133,17 @@ def known(connection: sqlite3.Connection, key: str, now: float, scope: str = "")
 
 def to_row(entry: MemoryEntry) -> Mapping[str, Any]:
     tags = json.dumps(entry.tags, ensure_ascii=False)
-    return {
-        "key": entry.key,
-        "type": entry.type,
-        "scope": entry.scope,
-        "source": entry.source,
-        "importance": entry.importance,
-        "pinned": entry.pinned,
-        "half_life_days": entry.half_life_days,
-        "access_count": entry.access_count,
-        "last_accessed_at": entry.last_accessed_at,
-        "created_at": entry.created_at,
-        "updated_at": entry.updated_at,
-        "expires_at": entry.expires_at,
-        "unspaced": is_unspaced(entry.value) or is_unspaced(tags),
-        "tags": tags,
-        "value": entry.value,
-    }
+    unspaced = is_unspaced(entry.value) or is_unspaced(tags)
+    own = {"type": entry.type, "source": entry.source, "pinned": entry.pinned, "tags": tags, "unspaced": unspaced}
+    return {**{name: getattr(entry, name) for name in _PLAIN}, **own}
 
 
 def from_row(row: sqlite3.Row, now: float) -> MemoryEntry:
     return MemoryEntry(
-        key=row["key"],
-        value=row["value"],
+        **{name: row[name] for name in _PLAIN},
         type=EntryType(row["type"]),
         tags=tuple(json.loads(row["tags"])),
-        scope=row["scope"],
         source=EntrySource(row["source"]),
-        importance=row["importance"],
         pinned=bool(row["pinned"]),
-        half_life_days=row["half_life_days"],
-        access_count=row["access_count"],
-        last_accessed_at=row["last_accessed_at"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        expires_at=row["expires_at"],
         read_at=now,
     )
