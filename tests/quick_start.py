@@ -36,6 +36,34 @@ OF_INTERPRETERS = ("PYTHON", "LC_", "COVERAGE_")
 STREAMS = 3
 NUMBER = 16  # bytes
 
+# With the path of the socket and the arguments: the quickest start of Python, and no import of ours.
+CLIENT = """#!{python} -IS
+import json, os, socket, sys
+
+os.umask(umask := os.umask(0))
+order = {{
+    "argv": [{program!r}, *map(os.fsdecode, sys.argv[1:])], "env": dict(os.environ), "cwd": os.getcwd(), "umask": umask,
+    "session": False,
+}}
+raw = json.dumps(order).encode()
+with socket.socket(socket.AF_UNIX) as life:
+    life.connect({server!r})
+    socket.send_fds(life, [b"%10d" % len(raw)], [0, 1, 2])
+    life.sendall(raw)
+    life.recv({number})
+    code = int(life.recv({number}))
+sys.exit(code if code >= 0 else 128 - code)
+"""
+
+
+def script(path: Path, program: Path) -> Path:
+    """Write a program that is the installed one, for scripts that call it often: its process only waits for a fork."""
+    path.write_text(
+        CLIENT.format(python=sys.executable, program=str(program), server=_server(), number=NUMBER), "utf-8"
+    )
+    path.chmod(0o755)
+    return path
+
 
 def starter(env: Mapping[str, str]) -> type[subprocess.Popen[bytes]]:
     """Return what starts `tocsin` in this environment: in a test, and where a fork does what Python does, a fork."""

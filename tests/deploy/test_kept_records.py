@@ -11,6 +11,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from tests.quick_start import script
 from tools.install_proof.debian import DebianRoot
 from tools.install_proof.installation import Installation
 from tools.install_proof.records import IN_DATABASE, audit_lines, listed, lost
@@ -41,8 +42,8 @@ def load(version: Path, home: Path) -> InHome:
     connection.executescript((version / "tocsin.db.sql").read_text("utf-8"))
     connection.close()
     (home / "tocsin/bin").mkdir(parents=True)
-    (home / "tocsin/bin/tocsin").symlink_to(TOCSIN)
-    return InHome(DebianRoot(Path("/")), [str(TOCSIN)], "", str(home), str(data), (0, 0))
+    program = script(home / "tocsin/bin/tocsin", TOCSIN)
+    return InHome(DebianRoot(Path("/")), [str(program)], "", str(home), str(data), (0, 0))
 
 
 @pytest.fixture(params=sorted(KEPT_BY.iterdir()), ids=lambda path: path.name)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.quick_start import script
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operation.md").read_text("utf-8")
@@ -124,14 +125,15 @@ def machine(tmp_path: Path) -> Machine:
         write_script(tmp_path / "stubs" / name, f'echo {name} "$@" >> {tmp_path}/noted')
     # `runuser -u tocsin -- command`
     write_script(tmp_path / "stubs/runuser", 'shift 3; exec "$@"')
-    doctor = f"TOCSIN_DATA_DIR={machine.data} {TOCSIN} --env-file {machine.env_file} --json doctor --offline"
+    program = script(tmp_path / "program", TOCSIN)
+    doctor = f"TOCSIN_DATA_DIR={machine.data} {program} --env-file {machine.env_file} --json doctor --offline"
     # It may end with an error here: a port in use is one.
     write_script(
         tmp_path / "stubs/systemctl",
         f'echo systemctl "$@" >> {tmp_path}/noted\n'
         f'[ "$*" != "start tocsin-doctor.service" ] || {doctor} > {tmp_path}/doctor.json || true',
     )
-    write_script(tmp_path / "opt/tocsin/bin/tocsin", f'exec {TOCSIN} "$@"')
+    write_script(tmp_path / "opt/tocsin/bin/tocsin", f'exec {program} "$@"')
     # Installs nothing, and finds only what is here already: what the locks pin, with the build requirements.
     write_script(tmp_path / "opt/tocsin/bin/pip", f'exec {sys.executable} -m pip "$@" --dry-run --no-index --quiet')
     (tmp_path / "usr/local/bin/tocsin").symlink_to(tmp_path / "opt/tocsin/bin/tocsin")
