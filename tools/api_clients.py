@@ -1,11 +1,13 @@
 """Use the REST API with third-party clients: `python -m tools.api_clients`.
 
 Generates a typed Python client from the OpenAPI document with openapi-python-client, imports all of it, and drives a
-real dashboard with it. Ends with 1 where something does not work; a test runs it, too.
+real dashboard with it. Ends with 1 where something does not work; a test runs it with `--used`.
 """
 
 import argparse
+import json
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.ports import free_port
 from tests.waiting import until
@@ -64,19 +67,23 @@ print(f"{len(modules)} modules imported; signed in, made a token, made and ran a
 
 def main(words: Sequence[str] | None = None) -> int:
     """Generate, use, and tell what was done; return the exit code."""
-    argparse.ArgumentParser(prog="python -m tools.api_clients", description=__doc__).parse_args(words)
+    parser = argparse.ArgumentParser(prog="python -m tools.api_clients", description=__doc__)
+    parser.add_argument("--used", action="store_true", help="generate only the operations that the client calls")
+    used = parser.parse_args(words).used
     with tempfile.TemporaryDirectory() as folder, _dashboard(Path(folder)) as address:
-        client = _generate(Path(folder))
+        client = _generate(Path(folder), used=used)
         env = {**os.environ, "API_USER": USER, "API_PASSWORD": PASSWORD}
         return subprocess.run([sys.executable, "-c", USE, client, address], env=env, check=False).returncode
 
 
-def _generate(folder: Path) -> Path:
+def _generate(folder: Path, *, used: bool) -> Path:
     """Return the package that is generated from the document which the command prints."""
     document, made = folder / "openapi.json", folder / "tocsin_client"
     with document.open("w") as out:
         env = {"PATH": os.environ["PATH"], "TOCSIN_DATA_DIR": str(folder / "empty")}
         subprocess.run([TOCSIN, "openapi"], stdout=out, env=env, check=True)
+    if used:
+        document.write_text(json.dumps(_reduce(json.loads(document.read_text()))))
     argv: list[str | Path] = [BINARIES / "openapi-python-client", "generate", "--meta", "none"]
     (plain := folder / "generator.json").write_text('{"post_hooks": []}')  # how the code looks proves nothing
     argv += ["--path", document, "--output-path", made, "--config", plain]
@@ -85,6 +92,29 @@ def _generate(folder: Path) -> Path:
     for line in sorted({line for line in done.stdout.splitlines() if line.startswith(("WARNING", "ERROR"))}):
         print(line)
     return made
+
+
+def _reduce(document: dict[str, Any]) -> dict[str, Any]:
+    """Keep the operations that USE calls, and the components that they refer to."""
+    calls = set(re.findall(r"\b(\w+)\.sync\(", USE))
+    paths: dict[str, Any] = {}
+    for path, methods in document["paths"].items():
+        kept = {name: each for name, each in methods.items() if _module(each) in calls or name == "parameters"}
+        if kept.keys() - {"parameters"}:
+            paths[path] = kept
+    components: dict[str, Any] = {"securitySchemes": document["components"].get("securitySchemes", {})}
+    waiting = [paths]
+    while waiting:
+        for kind, name in re.findall(r'"#/components/(\w+)/([^"/]+)"', json.dumps(waiting.pop())):
+            if name not in (found := components.setdefault(kind, {})):
+                waiting.append(found.setdefault(name, document["components"][kind][name]))
+    return {**document, "paths": paths, "components": components}
+
+
+def _module(operation: Any) -> str:
+    """Return the module that the generator names after an operation."""
+    words = operation.get("operationId", "") if isinstance(operation, dict) else ""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", words).lower()
 
 
 @contextmanager
