@@ -100,6 +100,20 @@ def test_the_palette_finds_a_page_by_a_part_of_its_name(visit: Visit):
     assert page.url.endswith("#/home")
 
 
+def test_the_palette_changes_the_theme_and_ends_the_session(visit: Visit):
+    page = visit(signs_out=True).open()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("theme")
+    expect(page.get_by_role("option", name="Theme: ")).to_have_count(3)
+    page.get_by_role("option", name="Theme: Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+    page.keyboard.press("Control+k")
+    page.keyboard.type("sign out")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Sign in to Tocsin")).to_be_visible()
+
+
 def test_what_is_typed_before_the_search_is_loaded_stands_in_it(visit: Visit):
     page = visit().open("#/cron")
     held: list[Route] = []

@@ -59,7 +59,8 @@ function Menu({ version }) {
   <//>`;
 }
 
-async function signOut() {
+/** End the session; the login is shown. */
+export async function signOut() {
   try {
     await call("POST", "/logout");
   } catch (error) {

@@ -4,9 +4,11 @@ import { api } from "../lib/api.js";
 import { MANIFEST } from "../lib/manifest.js";
 import { go, link } from "../lib/router.js";
 import { remembered } from "../lib/store.js";
+import { chooseTheme } from "../lib/theme.js";
 import { Icon } from "../parts/icon.js";
 import { toast } from "../parts/toast.js";
-import { takeEarly } from "../shell/overlays.js";
+import { signOut } from "../shell/header.js";
+import { overlay, takeEarly } from "../shell/overlays.js";
 import { SHELL } from "../strings/shell.js";
 
 /**
@@ -15,7 +17,6 @@ import { SHELL } from "../strings/shell.js";
  * @property {string} group
  * @property {string} label
  * @property {string} icon
- * @property {string} [also]  Further words that find it.
  * @property {string} [href]
  * @property {() => Promise<unknown>} [run]
  */
@@ -92,7 +93,20 @@ function fixedEntries() {
   const actions = MANIFEST.shortcuts.map(({ label, icon, address, post }) => ({
     id: label, group: WORDS.actions, label, icon, ...(post ? { run: () => api.post(post) } : { href: address }),
   }));
-  return [...pages, ...actions];
+  return [...pages, ...actions, ...menuEntries()];
+}
+
+/** The entries of the menu "Theme and account". @returns {Entry[]} */
+function menuEntries() {
+  /** @type {[string, string, () => unknown][]} */
+  const found = [
+    [WORDS.theme(SHELL.themes.light), "sun", () => chooseTheme("light")],
+    [WORDS.theme(SHELL.themes.dark), "moon", () => chooseTheme("dark")],
+    [WORDS.theme(SHELL.themes.system), "system", () => chooseTheme("system")],
+    [SHELL.shortcuts, "keyboard", () => overlay.set("shortcuts")],
+    [SHELL.signOut, "logout", signOut],
+  ];
+  return found.map(([label, icon, act]) => ({ id: label, group: WORDS.actions, label, icon, run: async () => act() }));
 }
 
 /** Load the server's entries; a list that is unavailable is omitted. @returns {Promise<Entry[]>} */

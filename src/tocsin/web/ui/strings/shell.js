@@ -68,6 +68,8 @@ export const SHELL = {
     actions: "Actions",
     /** @param {string} name */
     run: (name) => `Run ${name} now`,
+    /** @param {string} name */
+    theme: (name) => `Theme: ${name}`,
     /** @param {number} count */
     keys: (count) => `${count} found. ↑ ↓ to choose, Enter to go, Esc to close`,
   },
