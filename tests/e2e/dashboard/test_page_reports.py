@@ -124,6 +124,17 @@ def test_requests_appear_as_they_arrive_with_their_payload_and_their_message(vis
     expect(page.locator("main")).to_contain_text("#ops")
 
 
+def test_a_long_title_of_a_request_ends_in_an_ellipsis_on_a_phone(visit: Visit, dashboard: ServedDashboard):
+    add_door(dashboard, "long")
+    call(dashboard, "long", {"title": "Backup of a host with a long name " * 4, "severity": "ok"})
+    page = visit(NARROW).open("#/doors/long")
+    title = page.get_by_role("button", name="Backup of a host")
+    expect(title).to_have_css("text-overflow", "ellipsis")
+    assert title.evaluate(
+        "(one) => one.scrollWidth > one.clientWidth && one.clientWidth <= one.closest('th').clientWidth"
+    )
+
+
 def test_a_rule_made_from_a_request_shows_what_it_would_give_before_it_is_added(
     visit: Visit, dashboard: ServedDashboard, folder: Path
 ):
