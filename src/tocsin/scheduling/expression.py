@@ -6,6 +6,7 @@ from typing import ClassVar, NamedTuple
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.value import shorten, suggestion
+from tocsin.scheduling.time_words import times_of_day
 
 ALIASES = {
     "@hourly": "0 * * * *",
@@ -79,11 +80,24 @@ class CronExpression:
         return day.month in self.months and bool(self._fields.match_day(day))
 
     def words(self) -> str:
-        """Return the expression in words, such as `At 09:00 on Monday through Friday`."""
+        """Return the expression in words, such as `At 09:00 on Monday through Friday` or `Every 5 minutes`."""
+        minute, hour, *_ = self.text.split()
+        times, are_clock_times = times_of_day(minute, self.minutes, hour, self.hours)
+        days = self._days()
+        if not are_clock_times:
+            days = days.removeprefix("every day").strip()
+        return f"{times} {days}".strip()
+
+    def _days(self) -> str:
+        """Return the days and months in the words of CronSim, corrected."""
+        from cronsim import CronSim
+
+        day, month, weekday = self.text.split()[2:]
         if not self._fields.day_and and (self._fields.days >= _ALL_DAYS or self._fields.weekdays >= _ALL_WEEKDAYS):
-            minute, hour, _, month, _ = self.text.split()
-            return CronExpression(f"{minute} {hour} * {month} *").words()
-        said = _ORDINAL.sub(lambda found: found[1] + found[2] + _ENDINGS[found[2]], str(self._fields.explain()))
+            day = weekday = "*"
+        fields = CronSim(_LONE.sub(r"\1", f"0 0 {day} {month} {weekday}"), datetime(2024, 1, 1, tzinfo=UTC))
+        said = str(fields.explain()).removeprefix("At 00:00 ").replace(" day of month", " day of the month")
+        said = _ORDINAL.sub(lambda found: found[1] + found[2] + _ENDINGS[found[2]], said)
         if self._fields.day_and:
             return said
         return said.replace(" and on ", " or on ", 1)  # either day field is sufficient if neither begins with a star

@@ -17,7 +17,7 @@ JUMPED = "the clock jumped forward, or the machine slept"
 
 
 class CatchUp(StrEnum):
-    """Which missed instants are run later."""
+    """The rule that selects the missed instants to run later."""
 
     NONE = "none"
     LATEST = "latest"

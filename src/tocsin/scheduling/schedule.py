@@ -17,8 +17,9 @@ from zoneinfo import ZoneInfo
 
 from tocsin.core.reading.fields import seconds_in
 from tocsin.core.reading.value import shorten
-from tocsin.core.time.timestamps import DAY_S, duration_words
+from tocsin.core.time.timestamps import DAY_S
 from tocsin.scheduling.expression import CronExpression, ScheduleError
+from tocsin.scheduling.time_words import every
 from tocsin.scheduling.zones import load_zone
 
 _ONE_DAY = timedelta(days=1)
@@ -95,7 +96,7 @@ class EverySchedule:
         return _newest(backwards, after, until, limit)
 
     def words(self) -> str:
-        return f"Every {duration_words(self.period_s)}"
+        return every(self.period_s)
 
     def note(self, instant: float) -> str:
         return ""
