@@ -27,7 +27,7 @@ _NO_ID, _NO_SECRET = str(UUID(int=0)), "0" * 22  # of a message that is only che
 
 @dataclass(frozen=True, slots=True)
 class ActionToken:
-    """What the press of a button sends: the delivery, the position of the action, and the secret."""
+    """The data that a pressed button sends: the delivery, the position of the action, and the secret."""
 
     delivery: str
     number: int

@@ -27,7 +27,7 @@ class Progress:
     departure: Departure | None = None  # of the current attempt
     ref: Mapping[str, str] = field(default_factory=dict)  # of the message, to change it later
     ignored: Sequence[str] = ()  # fields of the message that the product lacks
-    remark: str = ""  # what became of an earlier attempt whose answer was lost
+    remark: str = ""  # the outcome of an earlier attempt whose answer was lost
 
     @property
     def text_sent(self) -> bool:
@@ -36,7 +36,7 @@ class Progress:
 
     @property
     def full_note(self) -> str:
-        """The note of the first part, with the number of parts and what became of the message."""
+        """The note of the first part, with the number of parts and the outcome of the message."""
         several = f" ({self.total} parts)" if self.total > 1 else ""
         ignored = f" (ignored: {', '.join(self.ignored)})" if self.ignored else ""
         return f"{self.note}{several}{ignored}" + (f" ({self.remark})" if self.remark else "")

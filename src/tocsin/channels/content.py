@@ -1,4 +1,4 @@
-"""What a message says besides its text: title, urgency, link, buttons and mentions.
+"""The fields of a message besides its text: title, urgency, link, buttons and mentions.
 
 Imported only for messages that have some of it; field names and limits: docs/messages.md.
 """

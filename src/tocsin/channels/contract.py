@@ -119,7 +119,7 @@ class OutboundAdapter(ABC):
 
     @cached_property
     def dresser(self) -> "Dressing":
-        """What shows the content of messages."""
+        """The renderer of the content of messages."""
         dressing: Dressing = load_class(self.dressing)(self)
         return dressing
 

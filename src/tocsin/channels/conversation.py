@@ -1,4 +1,4 @@
-"""What a receiving channel must be able to do so that the bot can use it.
+"""The methods that a receiving channel needs so that the bot can use it.
 
 The bot itself names no product: previews, buttons, command menus, files and the source of updates are abilities of
 the channel. A final answer leaves through the durable queue; the outbound side of such a channel understands the
@@ -66,7 +66,7 @@ class UpdateLease(Protocol):
 
     @property
     def token(self) -> int:
-        """What `accept` checks; it grows with every process that takes the lease over."""
+        """The fencing token that `accept` checks; it grows with every process that takes the lease over."""
         ...
 
     async def acquire(self) -> bool:
@@ -100,7 +100,7 @@ class UpdateSink(Protocol):
 
 
 class SourceState(Protocol):
-    """How receiving is going."""
+    """The state of receiving."""
 
     def as_dict(self) -> dict[str, object]:
         """Return `mode`, `status`, `problem`, `age_s` and `pending`, as JSON can hold them."""
@@ -112,7 +112,7 @@ class UpdateSource(Protocol):
 
     @property
     def state(self) -> SourceState:
-        """How receiving is going now."""
+        """Return the current state of receiving."""
         ...
 
     async def run(self) -> None:

@@ -58,7 +58,7 @@ BASE_ABILITIES: Mapping[str, Ability] = {
 
 @dataclass(frozen=True, slots=True)
 class FieldPlan:
-    """What becomes of one field of a message."""
+    """How a channel renders one field of a message."""
 
     field: str
     support: Support
@@ -86,7 +86,7 @@ class FilePlan:
 
 @dataclass(frozen=True, slots=True)
 class MessagePlan:
-    """What a message would become on a channel, without sending it; `parts` are those with a text."""
+    """The preview of a message on a channel; `parts` are those with a text."""
 
     channel: str
     target: str

@@ -46,7 +46,7 @@ class PartlyAnsweredError(ChannelError):
 
 
 class MessageKind(StrEnum):
-    """What a person did."""
+    """The kind of event that a person caused."""
 
     MESSAGE = "message"
     COMMAND = "command"

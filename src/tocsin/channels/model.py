@@ -76,7 +76,7 @@ class SendResult:
 
 
 class MessageOperation(StrEnum):
-    """What a delivery does with its message."""
+    """The operation of a delivery on its message."""
 
     SEND = "send"
     EDIT = "edit"

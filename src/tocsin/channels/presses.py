@@ -1,4 +1,4 @@
-"""What the press of a `call` button becomes: one event of the inbox, on every channel."""
+"""Presses of `call` buttons: each is one event of the inbox, on every channel."""
 
 from dataclasses import replace
 from typing import Any

@@ -67,7 +67,7 @@ class ChannelState(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """What to do until nothing is missing."""
+        """Instructions that complete its setup."""
         steps = [f"set {', '.join(self.settings)}"] if self.settings else []
         if self.settings != self.missing:
             steps.append(f"add a target below `{self.spec.kind}:` to {TARGETS_FILE} in the data directory")

@@ -1,4 +1,4 @@
-"""What a delivery with a key does, by the message that the last one with the same key left in its target.
+"""The effect of a delivery with a key, by the message that the last one with the same key left in its target.
 
 No message yet, or a withdrawn one: it sends. A message that the product can edit: it edits. One whose fate is unknown:
 the product is asked again where it recognises repeats, else the policy decides.

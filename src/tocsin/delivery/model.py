@@ -203,7 +203,7 @@ class Delivery:
     key: Annotated[str, "Names the message, so that a later delivery edits or withdraws it."] = ""
     operation: Annotated[MessageOperation, "What it does, or did, with its message."] = MessageOperation.SEND
     revision: Annotated[int, "1 for the first message with the key; each edit adds 1."] = 0
-    note: Annotated[str, "What the provider answered, and what became of an edit."] = ""
+    note: Annotated[str, "Answer of the provider, and outcome of an edit."] = ""
     ref: Private[str] = ""  # JSON of what the channel needs to change the message, or to reply to it
     thread: Annotated[str, "Groups messages to one target below the first one."] = ""
 
@@ -248,7 +248,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class AttemptOutcome:
-    """The outcome of one attempt; made by `judge`, carried out by a store."""
+    """The outcome of one attempt; made by `judge`, applied by a store."""
 
     status: DeliveryStatus  # sent, retry_wait, dead or uncertain; queued after a worker died
     parts_sent: int = 0

@@ -185,7 +185,7 @@ class Files(Protocol):
 
 
 class RunStarter(Protocol):
-    """Starts runs of every kind that a feature provides; raises AbilityMissingError for a kind that none provides."""
+    """Starts runs of every kind that a feature provides; raises AbilityMissingError for an unknown kind."""
 
     async def start(self, kind: str, subject: str, request: StartRequest, /) -> ActiveRun:
         """Start a run and return it once it is recorded; raises TocsinError if it cannot be started."""

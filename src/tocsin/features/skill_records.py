@@ -19,7 +19,7 @@ class Kind(StrEnum):
 
 
 class Severity(StrEnum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     CRITICAL = "critical"
     ERROR = "error"

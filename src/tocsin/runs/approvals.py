@@ -49,7 +49,7 @@ class WaitingStep:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person decided about a waiting step."""
+    """The decision of a person about a waiting step."""
 
     run_id: str
     step: str

@@ -134,7 +134,7 @@ class RunSpec:
 
 @dataclass(frozen=True, slots=True)
 class RunOutput:
-    """What a run printed."""
+    """The output of a run."""
 
     schema_name: ClassVar[str] = "OutputRecord"
 

@@ -33,7 +33,7 @@ class RunRecords(Protocol):
         """Add a run; raises InstantRecordedError."""
 
     async def enqueue(self, records: Sequence[StoredRun]) -> list[Run]:
-        """Add runs of scheduled instants, and return them without those whose instant was already executed.
+        """Add runs of scheduled instants; return those that were added: an instant is executed only once.
 
         A record of the same instant that was never executed is replaced, because the clock was ahead and was set back.
         """

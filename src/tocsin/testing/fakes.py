@@ -138,7 +138,7 @@ def build_adapter(
 
 @dataclass(slots=True)
 class MemoryDocument:
-    """What a channel keeps in the store, in memory."""
+    """The stored documents of a channel, in memory."""
 
     text: str = ""
 

@@ -247,7 +247,7 @@ class InboundContract:
             assert isinstance(receiver.reply_extra(found), dict)
             assert 200 <= receiver.answer_to(found).status < 300
 
-    # --- what becomes of a message
+    # --- the outcome of a message
 
     def test_a_message_survives_being_stored(self) -> None:
         """All fields but `reply_context`, which is kept in memory only."""
@@ -268,7 +268,7 @@ class InboundContract:
         assert len(set(keys)) == len(keys), "two of the messages share a key"
 
     def test_a_press_brings_the_token_of_its_button_and_who_pressed_it(self) -> None:
-        """Who may press, and what a repeated press does, is decided by these."""
+        """These fields decide who may press, and what a repeated press does."""
         if not self.adapter.spec.shows("call"):
             pytest.skip("this channel has no buttons")
         token = ActionToken("01a219af-f6be-7dc1-8f24-099ce20e70aa", 3, "made-up-secret-0000000")

@@ -52,7 +52,7 @@ class MessageContract(ChannelBench):
 
     @pytest.mark.parametrize("mode", ["", PLAIN, COMMONMARK])
     def test_a_message_with_every_field_arrives(self, mode: str) -> None:
-        """What the product lacks is left out, and named in the note."""
+        """Fields that the product lacks are left out, and named in the note."""
 
         async def work() -> tuple[bool, str, list[str]]:
             async with self.opened() as adapter:

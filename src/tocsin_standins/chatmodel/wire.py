@@ -106,7 +106,7 @@ class ChatApi(Protocol):
         """Return the answer as server-sent events, one per piece, and the final ones."""
 
     def error_event(self) -> bytes:
-        """Return the event of a model that is overloaded during its answer."""
+        """Return the error event of a model that becomes overloaded while it answers."""
 
     def refusal(self, status: int, code: str, text: str, seconds: float = 0.0) -> web.Response:
         """Return an error in the product's shape; `seconds` is for 429."""

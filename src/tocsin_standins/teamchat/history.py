@@ -1,4 +1,4 @@
-"""What a bot can read again: the messages of conversations that it has joined, and the list of conversations.
+"""Reading methods: the messages of conversations that a bot has joined, and the list of conversations.
 
 Sources: conversations.history, conversations.replies, conversations.list and conversations.open in the reference.
 """

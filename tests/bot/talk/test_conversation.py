@@ -380,7 +380,7 @@ async def test_a_picture_that_is_answered_reaches_the_model_with_the_question(be
     assert turn.images == (picture,)
     assert turn.text == (
         "In reply to Bob:\n> [the picture]\n\nwhat is this?\n\n"
-        "[From the message that this one answers:]\n[File a.txt]\nx"
+        "[Quoted message:]\n[File a.txt]\nx"
     )
 
 

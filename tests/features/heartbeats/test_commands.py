@@ -34,6 +34,11 @@ def test_a_heartbeat_is_added_listed_changed_paused_resumed_and_removed(cli: Cli
     assert [entry["action"] for entry in cli.audit_log()] == [f"heartbeat.{word}" for word in words]
 
 
+def test_a_period_is_shown_in_words(cli: Cli):
+    assert cli("heartbeats", "add", "sensor", "--period", "2h").code == 0
+    assert cli("heartbeats", "show", "sensor", "--json").json()["schedule_text"] == "Every 2 hours"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BotDependencies:
-    """What the bot needs from other parts of the program."""
+    """The dependencies of the bot on other parts of the program."""
 
     settings: BotSettings
     stores: BotStores

@@ -76,7 +76,7 @@ def create_dashboard(
     """Return the dashboard as an ASGI application; tests may pass their own authentication as `guard`.
 
     `live` is the event hub (`full/live.py`), which runs as a service; without it, open pages receive no events.
-    `inbox` is the one of this process; without it, a press is carried out by another process.
+    `inbox` is the one of this process; without it, another process handles a press.
     """
     return build_dashboard(_parts(app, draining, guard, live, inbox))
 

@@ -213,7 +213,7 @@ def run_engine(app: App) -> RunEngine:
 
 
 async def take_runs_out_of_database(app: App) -> None:
-    """Move runs to Redis that an earlier version kept in the database; only then is any of them continued."""
+    """Move runs that an earlier version kept in the database to Redis, before any of them is continued."""
     if app.settings[STORE] == "redis" and app.database.exists():
         lease = Lease(app.database, MOVE_RUNS, app.clock)
         await move_under_lease(SqliteRunRecords(app.database), app.stores.runs().records, lease, app.clock)

@@ -20,7 +20,7 @@ def format_for_history(message: InboundMessage, ready: Prepared) -> str:
 
 
 def _answered(ready: Prepared) -> list[str]:
-    return [f"[From the message that this one answers:]\n{text}" for text in ready.quoted]
+    return [f"[Quoted message:]\n{text}" for text in ready.quoted]
 
 
 def _describe(message: InboundMessage, count: int) -> str:

@@ -1,4 +1,4 @@
-"""What the channel needs for some messages only: fields, previews, the list of services."""
+"""Parts of the channel that are loaded only when needed: fields, previews, the list of services."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

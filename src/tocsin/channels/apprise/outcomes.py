@@ -1,4 +1,4 @@
-"""What an answer of the child process means. Source: docs/facts/apprise.md, "Outcomes"."""
+"""Maps answers of the child process to outcomes. Source: docs/facts/apprise.md, "Outcomes"."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What `targets.yaml` says of a service."""
+"""The entry of a service in `targets.yaml`."""
 
 import re
 

@@ -52,7 +52,7 @@ class MailThread:
 
 @dataclass(slots=True)
 class MailContents:
-    """What a mail shows: its subject, its texts, and headers about its priority."""
+    """The visible content of a mail: its subject, its texts, and headers about its priority."""
 
     subject: str
     text: str

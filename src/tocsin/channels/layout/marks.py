@@ -26,7 +26,7 @@ class MarkRules:
 
     @cached_property
     def begins(self) -> re.Pattern[str]:
-        """What may begin a mark, a link, code or an escape."""
+        """The pattern of the characters that may begin a mark, a link, code or an escape."""
         escape = ["\\\\"] if self.escapes else []
         sources = [*map(re.escape, self.marks), "`", *escape, *(pattern.pattern for pattern, _ in self.references)]
         return re.compile("|".join(sources))

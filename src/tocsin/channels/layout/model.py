@@ -18,7 +18,7 @@ class LayoutLook(StrEnum):
 
 
 class BlockKind(StrEnum):
-    """What a block of a message is."""
+    """The kind of a block of a message."""
 
     TEXT = "text"
     TITLE = "title"

@@ -20,7 +20,7 @@ def signed_context(config: "Values", token: str) -> dict[str, str]:
 
 
 def is_signed(config: "Values", context: "Mapping[str, object]") -> bool:
-    """Whether a context was made here, with the bot's present access token."""
+    """Whether a context was signed with the bot's current access token."""
     token, given = context.get("token"), context.get("signature")
     if not (isinstance(token, str) and isinstance(given, str) and config[TOKEN]):
         return False

@@ -1,4 +1,4 @@
-"""What `targets.yaml` says of a workflow."""
+"""The entry of a workflow in `targets.yaml`."""
 
 from urllib.parse import urlsplit
 

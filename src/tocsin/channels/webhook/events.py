@@ -1,4 +1,4 @@
-"""What an event says of a message besides its text, and how the composer shows it."""
+"""The fields of a message in an event, and how the composer shows them."""
 
 import json
 from collections.abc import Mapping

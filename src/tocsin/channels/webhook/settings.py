@@ -1,4 +1,4 @@
-"""What `targets.yaml` says of a receiver."""
+"""The entry of a receiver in `targets.yaml`."""
 
 from base64 import b64decode
 from urllib.parse import urlsplit

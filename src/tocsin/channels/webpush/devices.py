@@ -34,7 +34,7 @@ class DeviceConflictError(TocsinError):
 
 
 class Subscription(NamedTuple):
-    """Where a browser takes messages, and its keys in base64url; they are the right to write to it."""
+    """The push endpoint of a browser, and its keys in base64url; together they permit sending to it."""
 
     endpoint: str
     p256dh: str

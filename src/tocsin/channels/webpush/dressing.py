@@ -1,4 +1,4 @@
-"""What a notification shows of a message besides its text."""
+"""The fields of a message that a notification shows besides its text."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

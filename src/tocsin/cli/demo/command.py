@@ -151,7 +151,7 @@ def _free_port(wanted: int) -> int:
 
 
 class DemoAccess(NamedTuple):
-    """How a person and an agent get into the demo."""
+    """The sign-in link of a person and the token of an agent in the demo."""
 
     link: str  # signs in once
     token: str  # of an agent that may read, and send to the profile

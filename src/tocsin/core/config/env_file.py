@@ -20,7 +20,9 @@ def change_env_file(path: Path, values: Mapping[str, str]) -> None:
         write_atomically(path, changed(before, values))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ConfigError(f"cannot change {path}: {reason}", hint="check the file and its directory") from None
+        raise ConfigError(
+            f"cannot change {path}: {reason}", hint="it must be UTF-8 text that this user may read and write"
+        ) from None
 
 
 def changed(text: str, values: Mapping[str, str]) -> str:

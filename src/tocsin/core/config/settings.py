@@ -178,7 +178,7 @@ class Settings(Values):
         return self._mask(str(found.value)) if found else ""
 
     def find_stored_secret(self, name: str) -> str:
-        """Return a secret of a store, such as the vault; empty if none has it. Blocks, and raises TocsinError."""
+        """Return a secret from a store, such as the vault; empty if no store has it. Blocks; raises TocsinError."""
         return self._mask(next((found for store in self.stores if (found := store.by_name().get(name))), ""))
 
     def _mask(self, secret: str) -> str:
@@ -192,7 +192,7 @@ class Settings(Values):
 
     @property
     def read_from(self) -> str:
-        """Which files were read, as a clause for errors about a missing setting."""
+        """The files that were read, as a clause for errors about a missing setting."""
         if self.env_file is None:
             return f"settings were read from the environment; {self.own_file} does not exist"
         unread = f"; {self.unread_env_file} was not read" if self.unread_env_file else ""

@@ -241,12 +241,10 @@ ACTION_PEOPLE: Variable[frozenset[str]] = Variable(
     frozenset(),
     "People who may start and decide things with buttons, as `channel:ID`; chats that the bot allows may, too.",
 )
-MAX_PARTS = Variable(
-    "MAX_PARTS", integer(1, 10_000), 100, "Most messages that one text is split into; longer texts are rejected."
-)
-MAX_FILES_MB = Variable("MAX_FILES_MB", integer(1, 2_000), 50, "Most MiB of the files of one message together.")
-FILES_QUOTA_MB = Variable("FILES_QUOTA_MB", integer(1, 10**7), 2_000, "Most MiB of the files of all messages on disk.")
-FILES_REDIS_MB = Variable("FILES_REDIS_MB", integer(1, 10**6), 256, "Most MiB of the files of all messages in Redis.")
+MAX_PARTS = Variable("MAX_PARTS", integer(1, 10_000), 100, "Maximum parts of a text; longer ones are rejected.")
+MAX_FILES_MB = Variable("MAX_FILES_MB", integer(1, 2_000), 50, "Size limit of one message's files, in MiB.")
+FILES_QUOTA_MB = Variable("FILES_QUOTA_MB", integer(1, 10**7), 2_000, "Size limit of all files on disk, in MiB.")
+FILES_REDIS_MB = Variable("FILES_REDIS_MB", integer(1, 10**6), 256, "Size limit of all files in Redis, in MiB.")
 FILES_KEEP_DAYS = Variable("FILES_KEEP_DAYS", integer(0, 3_650), 7, "Days that files are kept after their delivery.")
 RUNS_KEEP_FAILED = Variable(
     "RUNS_KEEP_FAILED", integer(0, 100_000), 500, "Failed runs of each subject to keep in addition to the newest 200."

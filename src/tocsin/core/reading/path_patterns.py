@@ -33,7 +33,7 @@ class PathPatterns:
 
 @lru_cache(maxsize=256)  # a folder is matched file by file
 def compiled_patterns(lines: tuple[str, ...]) -> PathPatterns:
-    """Return compiled patterns; they must be valid."""
+    """Return compiled patterns from a cache; raise ValueError for an invalid one."""
     return PathPatterns(lines)
 
 

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection
 
-COMPARE_AS_TEXT = "compare with [ … ], add with expr"  # which evaluate nothing
+COMPARE_AS_TEXT = "use [ … ] to compare and expr to calculate"  # neither evaluates a value as code
 _NAME = r"[A-Za-z_]\w*"
 _TOKEN = re.compile(
     rf"""

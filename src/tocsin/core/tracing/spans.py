@@ -55,7 +55,7 @@ class Tracer(Protocol):
 
 
 class TracePoint(NamedTuple):
-    """Where the current code is in a trace; an empty traceparent is outside all traces."""
+    """The position of the current code in a trace; an empty traceparent is outside all traces."""
 
     tracer: Tracer
     traceparent: str = ""

@@ -1,4 +1,4 @@
-"""Which deliveries in Redis have files: a sorted set of their IDs, by the time of their acceptance.
+"""The deliveries in Redis that have files: a sorted set of their IDs, by the time of their acceptance.
 
 An ID is added before its delivery, so that a crash in between leaves an ID without a delivery, never the reverse.
 """

@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of assistant skills."""
+"""The checks of assistant skills in `tocsin doctor`."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""What assistant skills are to the rest of the program."""
+"""The declaration of assistant skills."""
 
 from tocsin.core.audit.actions import ENDED_RUN, RUN, SKILL, AuditAction, AuditField
 from tocsin.features.assistant_skills.schema import MIGRATIONS

@@ -56,7 +56,7 @@ class AssistantSkill:
 
     @property
     def rank(self) -> tuple[int, str]:
-        """Where it stands among those that act on one file: `high` first."""
+        """Its position among the skills that act on one file: `high` first."""
         priority = self.definition.priority if self.definition else PRIORITIES[-1]
         return PRIORITIES.index(priority), self.name
 
@@ -101,7 +101,7 @@ class ChangedText:
 
 @dataclass(frozen=True, slots=True)
 class SkillOutput:
-    """What a skill says about files."""
+    """The findings of a skill about files."""
 
     findings: tuple[SkillFinding, ...] = ()
     files: int = 0

@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of browser profiles; no remote browser is asked."""
+"""The checks of browser profiles in `tocsin doctor`; they connect to no remote browser."""
 
 import stat
 from collections.abc import AsyncIterator, Iterator

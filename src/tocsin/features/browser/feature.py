@@ -1,4 +1,4 @@
-"""What browser profiles are to the rest of the program."""
+"""The declaration of browser profiles."""
 
 from tocsin.core.audit.actions import OK, REASON, AuditAction, AuditField
 from tocsin.features.contract import Feature, FeatureCommand, Subsystem, WrittenFile

@@ -33,7 +33,7 @@ class BrowserError(TocsinError):
 
 
 class BrowserDriver(StrEnum):
-    """Who starts the browser of a profile."""
+    """The way in which the browser of a profile is started."""
 
     MANAGED = "managed"  # we do
     EXISTING_SESSION = "existing_session"  # a person does, on this machine
@@ -41,7 +41,7 @@ class BrowserDriver(StrEnum):
 
 
 class BrowserKind(StrEnum):
-    """Which browser a profile belongs to."""
+    """The kind of browser of a profile."""
 
     CHROMIUM = "chromium"
     CHROME = "chrome"
@@ -49,7 +49,7 @@ class BrowserKind(StrEnum):
 
 
 class BrowserStatus(StrEnum):
-    """How a profile is."""
+    """The state of a profile."""
 
     STOPPED = "stopped"
     RUNNING = "running"

@@ -112,12 +112,12 @@ class ProfilesFile:
 
     @property
     def path(self) -> Path:
-        """Where the profiles are kept."""
+        """The path of the profiles."""
         return self._file.path
 
     @property
     def problem(self) -> ConfigError | None:
-        """Why the present file is not in force."""
+        """The error in the current file, if any."""
         return self._file.problem
 
     def all(self) -> dict[str, BrowserProfile]:

@@ -1,4 +1,4 @@
-"""Where the programs of browsers are, and how one is started."""
+"""Finding the programs of browsers, and starting them."""
 
 import os
 import shutil

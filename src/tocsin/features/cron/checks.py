@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of cron jobs."""
+"""The checks of cron jobs in `tocsin doctor`."""
 
 import shlex
 from collections.abc import AsyncIterator

@@ -23,7 +23,7 @@ _VAULT = re.compile(r"\$\{vault:([A-Za-z_][A-Za-z0-9_]{0,127})\}")
 
 
 def definition_of(run: Run) -> JobDefinition:
-    """Return the definition that a run has, whatever became of its job meanwhile."""
+    """Return the definition of a run, even if its job was edited or removed since."""
     return restored(run.snapshot or {})
 
 

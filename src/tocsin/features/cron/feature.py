@@ -1,4 +1,4 @@
-"""What cron is to the rest of the program."""
+"""The declaration of cron."""
 
 from tocsin.core.audit.actions import ENDED_RUN, EXIT_CODE, REASON, RUN, AuditAction, AuditField, AuditSource
 from tocsin.features.contract import Feature, FeatureCommand, LiveTopic, Subsystem, WrittenFile

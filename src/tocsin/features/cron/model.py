@@ -165,7 +165,7 @@ RETRY = record_type(JobRetry, "Retry")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDefinition:
-    """What people write, in a file, over the API and as options."""
+    """The definition of a job, in a file, over the API and as options."""
 
     name: Annotated[str, Written(_NAME, inferred=True), "Unique"]
     description: Annotated[str, Written(TextType(blank=True, max_chars=500)), "Description"] = ""
@@ -236,7 +236,7 @@ class JobDefinition:
 
     @property
     def overlap_rules(self) -> OverlapRules:
-        """What happens to a run that is due while another one runs."""
+        """The policy for a run that is due while another one runs."""
         return OverlapRules(Overlap(self.overlap), self.max_queued, self.max_parallel)
 
     def stored(self) -> dict[str, Any]:

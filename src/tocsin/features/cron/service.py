@@ -55,7 +55,7 @@ _KILLED_S, _LOOK_S = 5.0, 0.05  # for how long after SIGKILL, and how often, the
 
 
 class Actor(NamedTuple):
-    """Who asks, and through which door."""
+    """The caller, and the interface of the call."""
 
     source: str
     name: str | None = None
@@ -307,7 +307,7 @@ class CronJobs:
         return replace(order, source=actor.source)
 
     async def begin_again(self, retry: "Retry", actor: Actor) -> "ActiveRun":
-        """Execute an earlier run again as it was, whatever became of its job; its schedule does not change.
+        """Execute an earlier run again as it was, even if its job was edited or removed; its schedule does not change.
 
         Raises JobConflictError like `start`, and NotRetriedError.
         """

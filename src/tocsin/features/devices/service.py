@@ -34,7 +34,7 @@ class PushDevice:
 
 @dataclass(frozen=True, slots=True)
 class PushSetup:
-    """What a browser needs to become a device."""
+    """The data that a browser needs to become a device."""
 
     public_key: Annotated[TextOrNull, "Key of this installation, in base64url; null if notifications cannot be sent."]
     problem: Annotated[TextOrNull, "Why notifications cannot be sent."]

@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of doors."""
+"""The checks of doors in `tocsin doctor`."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""What doors are to the rest of the program."""
+"""The declaration of doors."""
 
 from tocsin.core.audit.actions import ACTOR, AuditAction, AuditField, AuditSource
 from tocsin.features.contract import Feature, FeatureCommand, LiveTopic, Subsystem, WrittenFile
@@ -26,7 +26,7 @@ DOOR_DELETE = AuditAction("door.delete", "A door was removed.", (_DOOR,))
 DOORS = AuditSource("doors", "messages of other tools, received at a door", (ACTOR,))
 
 DOORS_FILE = WrittenFile(
-    "doors", "doors.yaml", "rules: what becomes of the requests to doors", f"{__package__}.rules.rule:DOORS_FILE"
+    "doors", "doors.yaml", "rules that make messages of the requests to doors", f"{__package__}.rules.rule:DOORS_FILE"
 )
 
 FEATURE = Feature(

@@ -17,7 +17,7 @@ _UNAVAILABLE = Refusal(RefusalReason.UNAVAILABLE, "the request cannot be stored 
 
 
 class DoorsAtTheDoor:
-    """What one process has of doors while its front door listens."""
+    """The doors of one process while its front door listens."""
 
     def __init__(self, doors: Doors) -> None:
         self.worker = DoorWorker(doors)

@@ -1,4 +1,4 @@
-"""A door: its definition, a request to it, and what becomes of one."""
+"""A door: its definition, a request to it, and the outcome of one."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ class DoorSeverity(StrEnum):
 
 
 class RequestState(StrEnum):
-    """What became of a request."""
+    """The outcome of a request."""
 
     STORED = "stored"  # answered, and not processed yet
     SENT = "sent"  # its messages are in the queue
@@ -77,7 +77,7 @@ _NETWORKS = ListType(TextType(parse=_network, schema={"type": "string"}), max_it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorDefinition:
-    """What a door is."""
+    """The definition of a door."""
 
     protocol: Annotated[
         str, Written(TextType(pattern=r"[a-z0-9-]{1,30}", rule="not a protocol")), "How its senders speak"
@@ -161,7 +161,7 @@ class DoorRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorMessage:
-    """What a protocol reads of a request: one message, or a payload of which rules make one."""
+    """The part of a request that a protocol parsed: one message, or a payload from which rules make one."""
 
     payload: Any = None  # JSON values; `payload` of rules
     title: str = ""
@@ -222,7 +222,7 @@ class DoorAddress:
 
 @dataclass(frozen=True, slots=True)
 class DoorInstruction:
-    """What to do in one product, so that it reports at a door."""
+    """Instructions for one product, so that it reports at a door."""
 
     product: str
     text: Annotated[str, "A few lines to copy; they contain the address."]
@@ -234,12 +234,12 @@ class DoorSetUp:
 
     address: Flat[DoorAddress]
     instructions: Sequence[DoorInstruction]
-    local_only: Annotated[bool, "Whether other machines cannot reach the address."]
+    local_only: Annotated[bool, "Whether only this machine can reach the address."]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DoorPreview:
-    """What a request would become by the rules as they are now."""
+    """The message that the current rules make of a request."""
 
     title: TextOrNull
     text: TextOrNull
@@ -271,7 +271,7 @@ class WrittenRule:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DoorRequestRecord:
-    """A request to a door, and what became of it."""
+    """A request to a door, and its outcome."""
 
     id: Annotated[int, "Number of the request."]
     at: Time

@@ -62,7 +62,7 @@ DoorId = Annotated[str, Path(alias="id", description="ID or name of the door.")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewBody(RequestBody):
-    """What to preview: a payload, or a kept request, by default the newest."""
+    """The request to preview: a payload, or a stored request, by default the newest."""
 
     payload: Annotated[
         str | None, Written(TextType(blank=True, max_chars=_MAX_PAYLOAD), nullable=True), "Text of a payload."
@@ -80,7 +80,7 @@ class RuleBody(RequestBody):
     """The request from which a rule is made."""
 
     request: Annotated[
-        int | None, Written(IntegerType(1), nullable=True), "Number of a kept request; null: the newest."
+        int | None, Written(IntegerType(1), nullable=True), "Number of a stored request; null: the newest."
     ] = None
     rule: Annotated[
         str | None,
@@ -100,7 +100,7 @@ class DoorProtocolRecord:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DoorKinds:
-    """What a door may be."""
+    """The protocols and presets that a door may have."""
 
     protocols: list[DoorProtocolRecord]
     presets: Annotated[list[str], "Names of presets."]

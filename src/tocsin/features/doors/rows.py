@@ -34,7 +34,7 @@ class StoredRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOutcome:
-    """What became of a request, for people. `payload` is masked."""
+    """The outcome of a request, for people. `payload` is masked."""
 
     state: RequestState
     payload: str = ""
@@ -129,14 +129,14 @@ def kept_request(row: sqlite3.Row) -> DoorRequest:
 
 
 def finish(connection: sqlite3.Connection, number: int, outcome: RequestOutcome) -> None:
-    """Replace the body of a request by its masked form, and note what became of it."""
+    """Replace the body of a request by its masked form, and record its outcome."""
     shown = {each.name: getattr(outcome, each.name) for each in fields(outcome) if each.name not in _COLUMNS}
     values = [outcome.state, outcome.facts, zlib.compress(outcome.payload.encode()), json.dumps(shown), number]
     connection.execute("UPDATE door_requests SET state = ?, facts = ?, body = ?, outcome = ? WHERE id = ?", values)
 
 
 def announce(connection: sqlite3.Connection, door_id: str) -> None:
-    """Record a change of a door, so that pages show what became of its requests."""
+    """Record a change of a door, so that pages show the outcomes of its requests."""
     connection.execute("UPDATE doors SET requests = requests WHERE id = ?", [door_id])
 
 

@@ -38,7 +38,7 @@ NAMED = RecordType((_NAME, *DEFINITION.fields))
 
 
 class DoorActor(NamedTuple):
-    """Who asks, and through which interface."""
+    """The caller, and the interface of the call."""
 
     source: str
     name: str | None = None

@@ -1,4 +1,4 @@
-"""The settings of doors: those of mail in."""
+"""The settings of doors: mail received by SMTP and LMTP."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

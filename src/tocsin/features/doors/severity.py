@@ -1,4 +1,4 @@
-"""What the words of all products for severity mean."""
+"""Maps the severity words of all products to severities."""
 
 from colorsys import rgb_to_hsv
 from typing import Any

@@ -197,7 +197,7 @@ class DoorStore:
         problems: Mapping[ProblemKey, DoorProblem],
         confirm: Callable[[sqlite3.Connection], None],
     ) -> None:
-        """Note what became of requests, and the state of problems, while the lease holds."""
+        """Record the outcomes of requests, and the state of problems, while the lease holds."""
 
         def work(connection: sqlite3.Connection) -> None:
             confirm(connection)

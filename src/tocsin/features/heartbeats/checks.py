@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of heartbeats."""
+"""The checks of heartbeats in `tocsin doctor`."""
 
 from collections.abc import AsyncIterator
 

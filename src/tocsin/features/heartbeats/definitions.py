@@ -46,7 +46,7 @@ class HeartbeatFile:
 
     @property
     def path(self) -> Path:
-        """Where the file is."""
+        """The path of the file."""
         return self._file.path
 
     def read(self) -> tuple[Mapping[str, HeartbeatDefinition] | None, ConfigError | None]:

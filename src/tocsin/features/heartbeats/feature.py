@@ -1,4 +1,4 @@
-"""What heartbeats are to the rest of the program."""
+"""The declaration of heartbeats."""
 
 from tocsin.core.audit.actions import REASON, AuditAction, AuditField, AuditSource
 from tocsin.core.config.variables import Variable, boolean

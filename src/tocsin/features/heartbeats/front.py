@@ -168,7 +168,7 @@ _NOT_ACTIVE = _json({"ok": False, "msg": "Monitor not found or not active."}, 40
 
 
 class HeartbeatsAtTheDoor:
-    """What one process has of heartbeats while its front door listens."""
+    """The heartbeats of one process while its front door listens."""
 
     def __init__(self, heartbeats: Heartbeats) -> None:
         self.watch = HeartbeatWatch(heartbeats)

@@ -12,6 +12,7 @@ from tocsin.core.reading.invalid import InvalidRecordError
 from tocsin.core.reading.records import Written, record_type
 from tocsin.core.records.marks import Flat, TextOrNull, Time
 from tocsin.scheduling.schedule import Schedule, read_schedule
+from tocsin.scheduling.time_words import every
 
 NAME_PATTERN = r"[a-z0-9][a-z0-9_-]{0,99}"
 NAME_RULE = "not a valid name: use lower-case letters, digits, _ and -, at most 100, since it is part of an address"
@@ -61,7 +62,7 @@ class HeartbeatState(StrEnum):
 
 
 class InstantState(StrEnum):
-    """What became of an instant at which a ping was expected."""
+    """The outcome of an instant at which a ping was expected."""
 
     MET = "met"
     LATE = "late"
@@ -72,7 +73,7 @@ class InstantState(StrEnum):
 
 
 class PingKind(StrEnum):
-    """What a ping reports."""
+    """The kind of a ping."""
 
     SUCCESS = "success"
     START = "start"
@@ -89,7 +90,7 @@ class HeartbeatSource(StrEnum):
 
 
 class HeartbeatSeverity(StrEnum):
-    """How bad silence is."""
+    """The severity of a missed ping."""
 
     CRITICAL = "critical"
     WARNING = "warning"
@@ -97,7 +98,7 @@ class HeartbeatSeverity(StrEnum):
 
 
 class AfterDowntime(StrEnum):
-    """How an instant is judged at which Tocsin was not running."""
+    """The state of an instant at which Tocsin was not running."""
 
     UNKNOWN = "unknown"
     DOWN = "down"
@@ -119,7 +120,7 @@ _TAGS = ListType(TextType(max_chars=50, parse=_tag), max_items=20)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatDefinition:
-    """What is expected of a job."""
+    """The definition of a heartbeat: when pings are expected."""
 
     period: Annotated[
         float | None, Written(_DURATION, inferred=True, nullable=True), "Longest time between two pings, such as `5m`"
@@ -138,7 +139,7 @@ class HeartbeatDefinition:
     ] = None
     misses: Annotated[int, Written(IntegerType(1, 10)), "Missed pings in a row until it is down"] = 1
     severity: Annotated[
-        HeartbeatSeverity, Written(ChoiceType(tuple(map(str, HeartbeatSeverity)))), "How bad silence is"
+        HeartbeatSeverity, Written(ChoiceType(tuple(map(str, HeartbeatSeverity)))), "Severity of a missed ping"
     ] = HeartbeatSeverity.CRITICAL
     notify: Annotated[
         TextOrNull,
@@ -162,6 +163,11 @@ class HeartbeatDefinition:
         """Return the schedule of the cron kind; `None` for a period."""
         return read_schedule(self.schedule, self.timezone, 0.0) if self.schedule else None
 
+    def words(self) -> str:
+        """Return the schedule or the period in words, such as `Every 2 hours`."""
+        schedule = self.instants()
+        return schedule.words() if schedule else every(self.period or DAY_S)
+
 
 DEFINITION = record_type(HeartbeatDefinition, "HeartbeatDefinition")
 
@@ -177,7 +183,7 @@ class OpenRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What is known about a heartbeat, from which the next decision follows. Times are Unix seconds."""
+    """The state of a heartbeat on which the next decision depends. Times are Unix seconds."""
 
     state: HeartbeatState = HeartbeatState.NEW
     since: float = 0.0
@@ -192,7 +198,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatInstant:
-    """An instant at which a ping was expected, and what became of it."""
+    """An instant at which a ping was expected, and its outcome."""
 
     due_at: Time
     state: InstantState
@@ -284,7 +290,7 @@ class HeartbeatRecord:
     since: Annotated[Time | None, "When the state began."]
     reason: Annotated[TextOrNull, "Why it is down."]
     definition: Flat[HeartbeatDefinition]
-    schedule_text: TextOrNull
+    schedule_text: Annotated[str, "Schedule or period in words."]
     next_due_at: Annotated[Time | None, "When the next ping is expected."]
     last_ping_at: Time | None
     last_kind: TextOrNull

@@ -42,7 +42,7 @@ HeartbeatId = Annotated[str, Path(alias="id", description="ID or name of the hea
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PingBody:
-    """What a ping reported."""
+    """The content of a ping."""
 
     n: int
     body: Annotated[str, "Beginning and end of the body, with secrets masked."]

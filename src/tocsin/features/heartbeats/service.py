@@ -57,7 +57,7 @@ _REMOVED = "It was removed while it was down."
 
 
 class HeartbeatActor(NamedTuple):
-    """Who asks, and through which door."""
+    """The caller, and the interface of the call."""
 
     source: str
     name: str | None = None
@@ -89,7 +89,7 @@ class Heartbeats:
 
     @property
     def problem(self) -> ConfigError | None:
-        """Why the present file is not in force."""
+        """The error in the current file, if any."""
         return self.file.read()[1]
 
     def now(self) -> float:
@@ -358,7 +358,7 @@ def made(name: str, definition: HeartbeatDefinition, source: HeartbeatSource, no
 
 def record(heartbeat: Heartbeat, ledger: Ledger, now: float) -> HeartbeatRecord:
     """Return the public record of a heartbeat."""
-    watched, definition, schedule = heartbeat.watched, heartbeat.definition, heartbeat.definition.instants()
+    watched, definition = heartbeat.watched, heartbeat.definition
     return HeartbeatRecord(
         id=heartbeat.id,
         name=heartbeat.name,
@@ -367,7 +367,7 @@ def record(heartbeat: Heartbeat, ledger: Ledger, now: float) -> HeartbeatRecord:
         since=watched.since,
         reason=watched.reason,
         definition=definition,
-        schedule_text=schedule.words() if schedule else "",
+        schedule_text=definition.words(),
         next_due_at=watched.due_at,
         last_ping_at=watched.last_ping_at,
         last_kind=watched.last_kind,

@@ -1,4 +1,4 @@
-"""What runs beside the other services, in every process that runs services."""
+"""Hooks of heartbeats: the service that reports Tocsin itself to a monitor elsewhere."""
 
 from tocsin.features.heartbeats.service import Heartbeats
 from tocsin.features.heartbeats.watching.watchdog import OutsideWatchdog

@@ -1,4 +1,4 @@
-"""What git says of the branches of task jobs."""
+"""The state of the branches of task jobs, as git reports it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of task jobs."""
+"""The checks of task jobs in `tocsin doctor`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

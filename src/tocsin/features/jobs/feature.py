@@ -1,4 +1,4 @@
-"""What task jobs are to the rest of the program."""
+"""The declaration of task jobs."""
 
 from tocsin.core.audit.actions import ACTOR, OK, REASON, RUN, STATUS, AuditAction, AuditField, AuditSource
 from tocsin.features.contract import BotCommand, Feature, FeatureCommand, LiveTopic

@@ -50,7 +50,7 @@ class TaskPhase(StrEnum):
 
 
 class JobEvent(StrEnum):
-    """What has changed about a task job, for those who follow."""
+    """A change of a task job, for its followers."""
 
     CREATED = "job.created"
     UPDATED = "job.updated"

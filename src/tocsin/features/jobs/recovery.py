@@ -26,7 +26,7 @@ STALE_S = 3600.0
 
 
 class JobRecovery:
-    """What one process does about the task jobs of others."""
+    """The recovery of task jobs of dead processes by one process."""
 
     def __init__(self, context: FeatureContext, store: TaskJobStore, places: RepositoryPlaces) -> None:
         self._context = context

@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of the MCP server."""
+"""The checks of the MCP server in `tocsin doctor`."""
 
 from collections.abc import AsyncIterator
 

@@ -24,7 +24,7 @@ def argument(read: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def number(check: Callable[[float], float], rule: str = "") -> Callable[[str], float]:
-    """Return an argument type that parses a number and checks it; `rule` replaces the error of the check."""
+    """Return a parser of numbers for `argument`; `rule` replaces the error of `check`."""
 
     def parse(text: str) -> float:
         try:

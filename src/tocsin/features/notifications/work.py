@@ -1,4 +1,4 @@
-"""What notifications do in processes that receive messages."""
+"""Hooks of notifications: the handler of their buttons."""
 
 from tocsin.features.hooks import WorkHooks
 from tocsin.features.notifications.forwarding.pressing import NoticeButtons

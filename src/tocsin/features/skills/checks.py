@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of skills."""
+"""The checks of skills in `tocsin doctor`."""
 
 from collections.abc import AsyncIterator, Collection
 

@@ -1,4 +1,4 @@
-"""What skills are to the rest of the program."""
+"""The declaration of skills."""
 
 from tocsin.core.audit.actions import ENDED_RUN, EXIT_CODE, SKILL, AuditAction, AuditField
 from tocsin.core.config.variables import Variable, integer

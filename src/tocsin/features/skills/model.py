@@ -55,7 +55,7 @@ class ExecutionMode(StrEnum):
 
 
 class Permission(StrEnum):
-    """What a skill may be given."""
+    """A permission of a skill."""
 
     NETWORK = "network"  # the network, in the sandbox
     VAULT = "vault"  # the vault's secrets, and in the sandbox the full environment

@@ -1,4 +1,4 @@
-"""What would keep the program of a skill from starting: looked at, never started."""
+"""Checks whether the program of a skill can start, without starting it."""
 
 import re
 import shlex

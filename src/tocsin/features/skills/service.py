@@ -99,7 +99,7 @@ class Skills:
 
     @property
     def folder(self) -> Path:
-        """Where the skills are."""
+        """The folder of the skills."""
         return self._folder.path
 
     def list(self) -> tuple[Skill, ...]:

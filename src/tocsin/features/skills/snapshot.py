@@ -35,7 +35,7 @@ class Snapshot:
 
 
 class Workplace:
-    """Where sandboxed runs find a copy of their skill, and their home directory, which is kept.
+    """The folders of sandboxed runs: a copy of the skill, and a home directory, which is kept.
 
     `identity` is that of this process: copies that a dead process left behind are known by it.
     """

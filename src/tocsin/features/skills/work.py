@@ -1,4 +1,4 @@
-"""What skills do in processes that run them."""
+"""Hooks of skills: starting a skill, and their kind of run."""
 
 from collections.abc import Mapping
 from typing import Any

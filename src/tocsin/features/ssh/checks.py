@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of SSH; no host is asked."""
+"""The checks of SSH in `tocsin doctor`; they connect to no host."""
 
 import os
 import shutil

@@ -40,7 +40,7 @@ class Execution:
         self._on_result = on_result
         self._results = {host.name: HostResult(host.name) for host in hosts}
         self._children: set[Child] = set()
-        self._rest: HostStatus | None = None  # what becomes of hosts that have not begun
+        self._rest: HostStatus | None = None  # the outcome of hosts that have not started
         self._grace_s = 0.0  # for what was just being started when the run was cancelled
         self._handle: RunHandle
 

@@ -1,4 +1,4 @@
-"""What SSH is to the rest of the program."""
+"""The declaration of SSH."""
 
 from pathlib import Path
 

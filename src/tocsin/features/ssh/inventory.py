@@ -107,7 +107,7 @@ HOSTS_FILE = RecordType(
 
 @dataclass(frozen=True, slots=True)
 class HostsFile:
-    """What `ssh_hosts.yaml` says."""
+    """The content of `ssh_hosts.yaml`."""
 
     hosts: tuple[HostEntry, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -124,12 +124,12 @@ class Inventory:
 
     @property
     def path(self) -> Path:
-        """Where the hosts are kept."""
+        """The path of `ssh_hosts.yaml`."""
         return self._file.path
 
     @property
     def problem(self) -> ConfigError | None:
-        """Why the present file is not in force."""
+        """The error in the current file, if any."""
         return self._file.problem
 
     def written(self) -> HostsFile:

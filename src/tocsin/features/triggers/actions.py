@@ -1,4 +1,4 @@
-"""What rules run: a shell command, a question to the chat provider, or a skill.
+"""The actions of rules: a shell command, a question to the chat provider, or a skill.
 
 Words of strangers reach a program as arguments, variables or standard input, never as code.
 """
@@ -35,7 +35,7 @@ MAX_CAPTURES_BYTES = 400_000
 
 @dataclass(frozen=True, slots=True)
 class ActionDependencies:
-    """What actions need of the rest of the program."""
+    """The dependencies of actions."""
 
     runs: Runs
     environment: Callable[[], Mapping[str, str]]  # of this process, without our secrets

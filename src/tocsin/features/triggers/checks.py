@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of triggers."""
+"""The checks of triggers in `tocsin doctor`."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""What triggers are to the rest of the program."""
+"""The declaration of triggers."""
 
 from tocsin.core.audit.actions import CHANNEL, CHAT, RUN, STATUS, AuditAction, AuditField, AuditSource
 from tocsin.features.contract import Feature, FeatureCommand, Subsystem, WrittenFile

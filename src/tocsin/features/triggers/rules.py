@@ -28,14 +28,14 @@ MAX_COMMAND = 10_000  # characters; longer is a script, which belongs in a file
 
 
 class TriggerEvent(StrEnum):
-    """What a rule is tried for."""
+    """The kind of event for which rules are evaluated."""
 
     MESSAGE = "message"
     ACTION = "action"  # a pressed button
 
 
 class TriggerAction(StrEnum):
-    """What a rule runs."""
+    """The kind of action of a rule."""
 
     SHELL = "shell"
     CLAUDE = "claude"  # the chat provider, whichever is configured
@@ -62,14 +62,14 @@ class Rule:
 
     @property
     def id(self) -> str:
-        """What names the rule in the records of its runs, also after others were moved around it."""
+        """The ID of the rule in the records of its runs: its number, and a digest of its pattern."""
         digest = sha256(self.pattern.source.encode()).hexdigest()
         return f"{self.number}-{digest[:8]}"
 
     @property
     @after("reply")
     def notes(self) -> Sequence[str]:
-        """What is doubtful about its command."""
+        """Warnings about its command."""
         return notes_on(self.command) if self.action is TriggerAction.SHELL else ()
 
 
@@ -83,7 +83,7 @@ class Match:
 
     @property
     def captures(self) -> tuple[str, ...]:
-        """What `$0`, `$1`, … stand for in a prompt or the arguments of a skill."""
+        """The values of `$0`, `$1`, … in a prompt or the arguments of a skill."""
         return (self.found, *self.groups)
 
     @property
@@ -95,7 +95,7 @@ class Match:
 
 
 class MatchStatus(StrEnum):
-    """What a rule has to say about a message."""
+    """The result of evaluating a rule for a message."""
 
     FIRES = "fires"
     COVERED = "covered"  # by an earlier rule
@@ -133,12 +133,12 @@ class Triggers:
 
     @property
     def path(self) -> Path:
-        """Where the rules are kept."""
+        """The path of the rules."""
         return self._file.path
 
     @property
     def problem(self) -> ConfigError | None:
-        """Why the present file is not in force; the last good one is, if there was one."""
+        """The error in the current file; the last valid one stays in force, if there was one."""
         return self._file.problem
 
     def all(self) -> tuple[Rule, ...]:

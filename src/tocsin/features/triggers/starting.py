@@ -1,4 +1,4 @@
-"""Buttons named `job:NAME` or `workflow:NAME`: they start one, if the person who pressed may."""
+"""Buttons named `job:NAME` or `workflow:NAME` start a job or workflow, if the person may."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING

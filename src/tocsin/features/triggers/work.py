@@ -1,4 +1,4 @@
-"""What triggers do in processes that receive messages."""
+"""Hooks of triggers: handlers of received messages, and their kind of run."""
 
 from collections.abc import Mapping
 from typing import Any

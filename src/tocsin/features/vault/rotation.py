@@ -49,13 +49,13 @@ class SecretAgeRecord(NamedTuple):
     @property
     @after("max_age_days")
     def warn_at(self) -> Time:
-        """When it becomes a warning."""
+        """The time at which it becomes a warning."""
         return self.rotated_at + self.max_age_days * _DAY_S * WARN_SHARE
 
     @property
     @after("max_age_days")
     def expires_at(self) -> Time:
-        """When it expires."""
+        """The time at which it expires."""
         return self.rotated_at + self.max_age_days * _DAY_S
 
 

@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of watchers."""
+"""The checks of watchers in `tocsin doctor`."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 

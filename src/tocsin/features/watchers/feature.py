@@ -1,4 +1,4 @@
-"""What watchers are to the rest of the program."""
+"""The declaration of watchers."""
 
 from tocsin.core.audit.actions import ENDED_RUN, OK, REASON, RUN, AuditAction, AuditField, AuditSource
 from tocsin.features.contract import Feature, FeatureCommand, Subsystem, WrittenFile

@@ -33,7 +33,7 @@ class UnknownWatcherError(TocsinError):
 
 
 class WatchEvent(StrEnum):
-    """What happened to a file."""
+    """The kind of change of a file."""
 
     CREATED = "created"
     MODIFIED = "modified"
@@ -42,7 +42,7 @@ class WatchEvent(StrEnum):
 
 
 class WatcherAction(StrEnum):
-    """What a rule does."""
+    """The action of a rule."""
 
     SHELL = "shell"
     SKILL = "skill"
@@ -51,7 +51,7 @@ class WatcherAction(StrEnum):
 
 
 class WatcherState(StrEnum):
-    """How a rule is."""
+    """The state of a rule."""
 
     WATCHING = "watching"
     PAUSED = "paused"
@@ -183,7 +183,7 @@ class WatcherWithEvents:
 
 @dataclass(frozen=True, slots=True)
 class SeenState:
-    """How a rule is, as the process sees it that watches."""
+    """The state of a rule in the process that watches."""
 
     backend: str = ""
     is_watching: bool = False

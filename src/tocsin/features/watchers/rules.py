@@ -37,7 +37,7 @@ class WatcherRules:
 
     @property
     def path(self) -> Path:
-        """Where the rules are kept."""
+        """The path of the rules."""
         return self._file.path
 
     def read(self) -> tuple[tuple[WatcherRule, ...], ConfigError | None]:

@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of workflows."""
+"""The checks of workflows in `tocsin doctor`."""
 
 from collections.abc import AsyncIterator
 

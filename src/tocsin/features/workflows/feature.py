@@ -1,4 +1,4 @@
-"""What workflows are to the rest of the program."""
+"""The declaration of workflows."""
 
 from tocsin.core.audit.actions import ENDED_RUN, AuditAction, AuditField
 from tocsin.core.config.variables import Variable, boolean

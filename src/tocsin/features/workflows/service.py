@@ -68,7 +68,7 @@ class Workflows:
 
     @property
     def folder(self) -> Path:
-        """Where the files are."""
+        """The folder of the files."""
         return self._folder.path
 
     @cached_property

@@ -63,7 +63,7 @@ class WorkflowFile:
 
     @property
     def digest(self) -> str:
-        """What tells one content of the file from another."""
+        """The SHA-256 of the file's content."""
         return sha256(self.content).hexdigest()
 
     def workflow(self) -> Workflow:

@@ -1,4 +1,4 @@
-"""What workflows do in processes that run them."""
+"""Hooks of workflows: their kind of run, and the handler of approval buttons."""
 
 from collections.abc import Mapping
 from typing import Any

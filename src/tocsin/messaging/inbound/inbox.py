@@ -216,7 +216,7 @@ class Inbox:
         try:
             await self._before_taking_over(owner)
         except Exception:
-            log.exception("the unfinished work of a process could not be ended", extra={"ended": owner})
+            log.exception("ending the unfinished work of a dead process failed", extra={"ended": owner})
 
     async def _take_over(self, owner: str) -> None:
         while not self._loop.stopping:

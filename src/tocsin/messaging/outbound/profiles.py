@@ -153,7 +153,7 @@ class Profiles:
 
     @property
     def problem(self) -> ConfigError | None:
-        """Why the present file is not in effect; the last valid one is, if there was one."""
+        """The error in the current file; the last valid one stays in effect, if there was one."""
         return self._file.problem
 
     def all(self) -> tuple[Profile, ...]:

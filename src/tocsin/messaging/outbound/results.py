@@ -42,7 +42,7 @@ class NotifyResult:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTarget:
-    """What a message would become for one target, or why it would be refused."""
+    """The preview of a message for one target, or why it would be refused."""
 
     channel: str
     target: str

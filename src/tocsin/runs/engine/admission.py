@@ -56,7 +56,7 @@ def record_admitted(queue: RunQueue, record: StoredRun, rules: OverlapRules, *, 
 
 
 def look(queue: RunQueue, owners: Collection[str], now: float, policy_of: PolicyOf) -> QueueDecisions:
-    """Return what is to become of the queued runs of a kind; only those of `owners` start."""
+    """Return the decisions about the queued runs of a kind; only those of `owners` start."""
     return decide(queue.queued(), queue.at_work(), now, policy_of, owners)
 
 

@@ -50,7 +50,7 @@ class ActiveCount(NamedTuple):
 
 
 class RunFigures(NamedTuple):
-    """What the store knows about all runs."""
+    """Counts of all runs in the store."""
 
     totals: list[RunTotal]
     active: list[ActiveCount]

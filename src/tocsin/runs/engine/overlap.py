@@ -60,7 +60,7 @@ class Admission(NamedTuple):
 
 
 class QueueDecisions(NamedTuple):
-    """Which queued runs begin, which end without having begun, and which runs at work are to be cancelled."""
+    """The queued runs to start, those to end without a start, and the active runs to cancel."""
 
     start: list[str]
     end: dict[str, RunResult]

@@ -1,4 +1,4 @@
-"""What the list of first steps remembers, for the installation rather than for one browser."""
+"""The stored state of the list of first steps, for the installation rather than for one browser."""
 
 import sqlite3
 

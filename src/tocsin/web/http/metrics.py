@@ -89,7 +89,7 @@ CORE_METRICS = (
 
 @dataclass(frozen=True, slots=True)
 class _Collected:
-    """What one scrape returns, in the form of a registry."""
+    """The samples of one scrape, in the form of a registry."""
 
     registry: CollectorRegistry
     stored: Sequence[Family]

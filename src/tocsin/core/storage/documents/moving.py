@@ -1,4 +1,4 @@
-"""Documents of channels, such as keys and devices, as records that move between stores."""
+"""Stored documents of channels, such as keys and devices, as movable records."""
 
 from collections.abc import Sequence
 from functools import partial

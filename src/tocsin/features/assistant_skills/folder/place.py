@@ -1,4 +1,4 @@
-"""Which folder a run may look at, and which files of it."""
+"""The folder that a run may read, and its files."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Which version of which file each skill has acted on: claimed in the database, so that none is acted on twice."""
+"""The versions of files on which each skill has acted, claimed in the database so that it acts on none twice."""
 
 import sqlite3
 

@@ -34,7 +34,7 @@ def configure_import(parser: argparse.ArgumentParser) -> None:
 
 
 class _Imported(NamedTuple):
-    """What an import did, or would do."""
+    """The result of an import, or of its dry run."""
 
     jobs: list[dict[str, Any]]
     remarks: list[CrontabProblem]

@@ -26,7 +26,7 @@ def configure_doors(parser: argparse.ArgumentParser) -> None:
             "presets": "list the presets, or print one",
             "remove": "remove a door; its address is refused at once",
             "check": "check the rules in doors.yaml",
-            "last": "show the newest requests of a door, and what became of them",
+            "last": "show the newest requests of a door, and their outcomes",
         },
     )
     configure_views(commands)

@@ -1,4 +1,4 @@
-"""What an import would make, and what it cannot take over."""
+"""The plan of an import: what it creates, and what it cannot import."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from tocsin.features.doors.model import is_name
 
 
 class FindTargets(Protocol):
-    """What knows the channels."""
+    """Finds the channel that a text addresses."""
 
     def find_target(self, channel: str, candidates: Sequence[str]) -> tuple[str, str]:
         """Return the kind of the channel with a name or scheme, and the first text that is a target of it."""
@@ -59,7 +59,7 @@ class ImportedDoor(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """What is not taken over; `what` has no secret."""
+    """An entry that is not imported; `what` has no secret."""
 
     what: str
     why: str

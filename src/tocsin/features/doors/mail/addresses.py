@@ -15,7 +15,7 @@ class MailAddress(NamedTuple):
 
 
 class MailTarget(NamedTuple):
-    """What a recipient asks for: a profile, empty for that of the door, and a severity."""
+    """The profile and severity in a recipient address; an empty profile is that of the door."""
 
     profile: str
     severity: str = ""

@@ -55,7 +55,7 @@ class MailListener:
 
     @property
     def addresses(self) -> list[str]:
-        """Where it listens."""
+        """The addresses on which it listens."""
         return [str(each.sockets[0].getsockname()) for each in self._servers.values()]
 
     def stop(self) -> None:

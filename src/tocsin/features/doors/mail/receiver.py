@@ -34,7 +34,7 @@ class MailRefusedError(TocsinError):
 
 
 class MailClient(NamedTuple):
-    """Who sends."""
+    """The client of a mail session."""
 
     address: str
     door: str = ""  # ID of the door, after a login

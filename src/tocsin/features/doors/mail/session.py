@@ -83,7 +83,7 @@ class MailConnection(SMTP):
 
     @property
     def client(self) -> MailClient:
-        """Who sends."""
+        """The client of this session."""
         return MailClient(_address(self.state.peer), self.state.door, self.is_local)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -210,7 +210,7 @@ class LmtpConnection(LMTP, MailConnection):
 
 
 class _Hooks:
-    """What aiosmtpd asks; the names are its own."""
+    """The handler of aiosmtpd; it defines the names of the methods."""
 
     def __init__(self, receiver: MailReceiver) -> None:
         self._receiver = receiver

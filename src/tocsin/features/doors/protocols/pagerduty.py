@@ -44,7 +44,7 @@ class PagerDutyProtocol(DoorProtocol):
         return secrets.token_hex(16)
 
     def bytes_for_token(self, request: DoorRequest) -> int:
-        """Return the largest body: the key is in it."""
+        """Return the limit of the body, because the routing key is in it."""
         return self.max_bytes
 
     def token_of(self, request: DoorRequest) -> str:

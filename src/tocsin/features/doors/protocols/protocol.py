@@ -35,7 +35,7 @@ class BadRequestError(TocsinError):
 
 
 class RefusalReason(Enum):
-    """Why a request is refused, with the status that fits most protocols."""
+    """The reason for a refused request, with the status that fits most protocols."""
 
     UNKNOWN_TOKEN = 404
     MISSING_TOKEN = 401
@@ -89,7 +89,7 @@ class ProtocolRoute(NamedTuple):
 
 
 class DoorProtocol(ABC):
-    """How the senders of a door speak."""
+    """The protocol of the senders of a door."""
 
     name: ClassVar[str]
     label: ClassVar[str]

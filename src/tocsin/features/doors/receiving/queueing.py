@@ -25,7 +25,7 @@ _TYPES = {
 
 
 class QueueOutcome(NamedTuple):
-    """What became of a message."""
+    """The outcome of a message."""
 
     state: RequestState  # SENT or FAILED
     deliveries: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ def _queue_of(context: FeatureContext, door: Door) -> ProfileQueue:
 
 
 def _outcome(queued: NotifyResult, otherwise: RequestState) -> QueueOutcome:
-    """Return what became of a message; its state is `otherwise` if no target took it."""
+    """Return the outcome of a message; its state is `otherwise` if no target took it."""
     begin = "delivery="
     good = [each for each in queued.results if each.ok and each.message.startswith(begin)]
     notes = [

@@ -214,7 +214,7 @@ def is_within(client: str, networks: Sequence[str]) -> bool:
 
 
 def without_secrets(request: DoorRequest, secrets: Sequence[str]) -> DoorRequest:
-    """Return a request as it is stored: without what proves its sender."""
+    """Return a request as it is stored: without credentials and signatures."""
 
     def without(values: Mapping[str, str]) -> dict[str, str]:
         return {

@@ -26,7 +26,7 @@ SECRET_NAMES = frozenset(
 
 
 class _Proof(NamedTuple):
-    """What a sender proves itself with."""
+    """A signature header, and the function that verifies it."""
 
     header: str
     holds: Callable[[str, DoorRequest, str, float], bool]  # value of the header, request, secret, time

@@ -1,1 +1,1 @@
-"""What becomes a message of a payload, and which message."""
+"""Rules that make messages of payloads."""

@@ -1,4 +1,4 @@
-"""What is odd about rules that can be read: those that no request reaches, or that no recent request matches."""
+"""Warnings about valid rules: those that no request reaches, or that no recent request matches."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

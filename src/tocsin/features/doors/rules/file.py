@@ -36,7 +36,7 @@ class RulesFile:
 
     @property
     def path(self) -> Path:
-        """Where the file is."""
+        """The path of the file."""
         return self._path
 
     def read(self) -> tuple[Mapping[str, Sequence[PlacedRule]], ConfigError | None]:

@@ -1,4 +1,4 @@
-// One door: what it takes, and its newest requests with what became of them.
+// One door: what it takes, and its newest requests with their outcomes.
 import { html, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { number } from "tocsin/lib/format.js";

@@ -4,7 +4,7 @@ export const DOORS = {
   note: "Addresses at which other tools report; what they send becomes messages.",
   empty: "No doors yet.",
   command: "tocsin doors add alerts --profile oncall",
-  rulesIn: "What becomes of the requests is said by the rules in",
+  rulesIn: "Requests become messages by the rules in",
   back: "Doors",
   add: "New door",
   name: "Name",

@@ -34,7 +34,7 @@ _CREATED_PERIOD_S, _CREATED_GRACE_S = DAY_S, 3600.0  # the defaults of healthche
 
 
 class PingOutcome(StrEnum):
-    """What became of a ping."""
+    """The outcome of a ping."""
 
     TAKEN = "taken"
     CREATED = "created"

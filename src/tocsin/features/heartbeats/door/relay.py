@@ -28,7 +28,7 @@ _CHUNK = 500
 
 
 class AddressedPing(NamedTuple):
-    """Where a ping goes: the `code` or the `name` of a heartbeat, and with a name the ping key."""
+    """The destination of a ping: the `code` or the `name` of a heartbeat, and with a name the ping key."""
 
     column: str
     value: str

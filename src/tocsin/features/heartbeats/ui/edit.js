@@ -94,7 +94,7 @@ function fieldsOf(profiles) {
     { name: "period", label: E.period, hint: E.periodHint, required: true, placeholder: "5m", when: (values) => !isCron(values) },
     { name: "schedule", label: E.schedule, hint: E.scheduleHint, required: true, placeholder: "0 3 * * *", when: isCron },
     { name: "timezone", label: E.timezone, hint: E.timezoneHint, suggestions: zones, placeholder: browserZone(), when: isCron },
-    { name: "grace", label: E.grace, hint: E.graceHint, placeholder: "5m" },
+    { name: "grace", label: E.grace, hint: E.graceHint, placeholder: "10m" },
     { name: "notify", label: E.notify, hint: E.notifyHint, suggestions: profiles, placeholder: profiles[0] ?? "slack:#ops" },
     { name: "severity", label: E.severity, type: "select", options: E.severities },
     { name: "misses", label: E.misses, hint: E.missesHint, type: "number", min: 1, max: 10, step: 1 },

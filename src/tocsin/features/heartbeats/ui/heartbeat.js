@@ -57,7 +57,7 @@ function One({ data, change }) {
     ${one.reason && html`<p class="delivery__error" role="alert"><${Shape} tone="bad" /> <span dir="auto">${one.reason}</span></p>`}
     ${address && html`<p class="notice notice--info" role="status"><code class="wraps">${address}</code> <${CopyButton} text=${address} /> ${HEARTBEATS.addressHint}</p>`}
     <dl class="facts panel facts--panel">
-      ${fact(HEARTBEATS.expected, one.schedule_text ?? HEARTBEATS.every(duration((one.period ?? 0) * 1000)))}
+      ${fact(HEARTBEATS.expected, one.schedule_text)}
       ${fact(HEARTBEATS.grace, duration(one.grace * 1000))}
       ${one.max_run != null && fact(HEARTBEATS.maxRun, duration(one.max_run * 1000))}
       ${fact(HEARTBEATS.next, html`<${Time} at=${one.next_due_at} />`)}

@@ -1,7 +1,6 @@
 // Heartbeats: the state of jobs that run elsewhere, beside the jobs of Tocsin itself.
 import { html } from "tocsin/vendor/preact.js";
 import { api } from "tocsin/lib/api.js";
-import { duration } from "tocsin/lib/format.js";
 import { useKeys } from "tocsin/lib/keys.js";
 import { nextPage } from "tocsin/lib/list.js";
 import { definePage } from "tocsin/lib/page.js";
@@ -59,11 +58,6 @@ function List({ data, query, change }) {
     <${FileNote} file="heartbeats.yaml" doc="heartbeats.html#definitions" />`;
 }
 
-/** @param {Heartbeat} one */
-export function expectedOf(one) {
-  return one.schedule_text ?? HEARTBEATS.every(duration((one.period ?? 0) * 1000));
-}
-
 /** @type {import("tocsin/parts/table.js").Column<Heartbeat>[]} */
 const COLUMNS = [
   {
@@ -73,7 +67,7 @@ const COLUMNS = [
     cell: (one) => html`<${Status} state=${one.state} title=${one.reason ?? undefined} />${one.running.length > 0 && html` <${Status} state="running" quiet />`}`,
   },
   { name: "name", title: HEARTBEATS.name, primary: true, value: (one) => one.name },
-  { name: "expected", title: HEARTBEATS.expected, value: expectedOf },
+  { name: "expected", title: HEARTBEATS.expected, value: (one) => one.schedule_text },
   { name: "next", title: HEARTBEATS.next, value: (one) => one.next_due_at, cell: (one) => html`<${Time} at=${one.next_due_at} />` },
   { name: "last", title: HEARTBEATS.last, value: (one) => one.last_ping_at, cell: (one) => html`<${Time} at=${one.last_ping_at} />` },
   { name: "strip", title: HEARTBEATS.strip, value: (one) => one.recent.length, cell: (one) => html`<${HistoryBar} runs=${barsOf(one.recent)} label=${one.name} />`, card: "wide" },

@@ -1,1 +1,1 @@
-"""What watches: over the heartbeats of others, and over Tocsin itself from elsewhere."""
+"""Watching the heartbeats, and reporting Tocsin's own to a monitor elsewhere."""

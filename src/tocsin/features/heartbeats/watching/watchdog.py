@@ -22,7 +22,7 @@ _LEAST_FREE_BYTES = 100 * 1024 * 1024
 
 
 class WatchdogCalls(Protocol):
-    """What makes the calls."""
+    """The HTTP client of the watchdog."""
 
     async def request(self, method: str, url: str, *, headers: dict[str, str], timeout_s: float) -> HttpResponse:
         """Make a call and return the response."""

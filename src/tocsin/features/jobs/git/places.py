@@ -1,4 +1,4 @@
-"""Which repositories task jobs may use."""
+"""The repositories that task jobs may use."""
 
 import asyncio
 import os

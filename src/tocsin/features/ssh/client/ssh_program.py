@@ -55,7 +55,7 @@ _FORCED = f"""
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SshProgram:
-    """What every start of `ssh` needs; `folder` is private, and holds the sockets of shared connections."""
+    """The parameters of every start of `ssh`; `folder` is private, and holds the sockets of shared connections."""
 
     folder: Path
     known_hosts: Path  # our own

@@ -1,4 +1,4 @@
-"""Which changes of a folder concern a rule."""
+"""Matches the changes of a folder with a rule."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which function carries out which type of step."""
+"""Maps each type of step to the function that executes it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""What becomes of the steps of a run whose process ended: kept, gone on with, run again, or interrupted."""
+"""Decides about the steps of a run whose process ended: keep, continue, run again, or interrupt."""
 
 from collections.abc import Mapping
 from dataclasses import replace

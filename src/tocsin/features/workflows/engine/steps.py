@@ -1,4 +1,4 @@
-"""What carries out the steps of each run."""
+"""Creates the executors of the steps of runs."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any

@@ -25,7 +25,7 @@ class ValueMissingError(TocsinError):
 
 @dataclass(slots=True)
 class RunValues:
-    """What all steps of a run share; `steps` grows as they end."""
+    """The values that all steps of a run share; `steps` grows as they end."""
 
     params: Mapping[str, Any]
     run: Mapping[str, Any]

@@ -29,7 +29,7 @@ LISTS = ("steps", "on_success", "on_failure", "on_finish")
 
 _NAME = TextType(
     pattern=STEP_NAME,
-    rule="not a name of a step: use small letters, digits, '-' and '_', at most 63, the first one no sign",
+    rule="not a valid step name: use small letters, digits, '-' and '_', at most 63, the first one no sign",
 )
 _APPROVER = TextType(
     pattern=r"chat:-?[^\s:]+|token:[A-Za-z0-9][A-Za-z0-9._-]*|(?!-?[0-9]+$)[^\s:]([^:]*[^\s:])?",
@@ -84,7 +84,7 @@ WORKFLOW = RecordType(
             "name",
             TextType(
                 pattern=WORKFLOW_NAME,
-                rule="not a name of a workflow: use 1 to 100 letters, digits, '.', '_' or '-', "
+                rule="not a valid workflow name: use 1 to 100 letters, digits, '.', '_' or '-', "
                 "the first one a letter or digit",
             ),
             required=True,
@@ -101,7 +101,7 @@ WORKFLOW = RecordType(
         Field("working_dir", TextType(), default="", doc="Where commands run: the data directory"),
         Field("env", _ENV, default={}, doc="Variables of all commands"),
         Field(
-            "params", MappingType(_PARAM, WORD, "not a name of a parameter: use letters, digits and '_'"), default={}
+            "params", MappingType(_PARAM, WORD, "not a valid parameter name: use letters, digits and '_'"), default={}
         ),
         Field("defaults", _DEFAULTS),
         *_root_lists(),
@@ -137,8 +137,8 @@ def _common(kind: StepType) -> tuple[Field, ...]:
         Field("retry", _RETRY),
         Field("continue_on_error", BooleanType(), doc="Whether the run continues after its failure"),
         Field("on_interrupt", ChoiceType(("fail", "retry")), default="fail", doc="If Tocsin ends while it runs"),
-        Field("outputs", MappingType(TextType(), WORD, "not a name of an output: use letters, digits and '_'"),
-              default={}, doc="What it hands on: source | filter"),
+        Field("outputs", MappingType(TextType(), WORD, "not a valid output name: use letters, digits and '_'"),
+              default={}, doc="Values for later steps: source | filter"),
         Field("for_each", AnyType({"type": ["array", "string"]}), doc="Run it once for each value: ${item}"),
         Field("max_parallel", IntegerType(1, 100), default=1, doc="How many values or hosts are worked on at once"),
         Field("require_success", BooleanType(), default=False, doc="Whether a skipped dependency blocks it, too"),
@@ -181,7 +181,7 @@ _OWN: dict[StepType, tuple[Field, ...]] = {
     StepType.HTTP: (
         Field("url", TextType(), required=True, doc="What to call"),
         Field("method", ChoiceType(METHODS), default="GET"),
-        Field("headers", MappingType(TextType(blank=True), r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", "not a name of a header")),
+        Field("headers", MappingType(TextType(blank=True), r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", "not a valid header name")),
         Field("body", TextType(blank=True), doc="What is sent"),
         Field("json", AnyType({}), doc="What is sent, as JSON"),
         Field("expect_status", OneOrManyType(IntegerType(100, 599), allow_empty=False), doc="Success: 200 to 299"),
@@ -197,7 +197,7 @@ _OWN: dict[StepType, tuple[Field, ...]] = {
         Field("on_timeout", ChoiceType(("fail", "continue")), default="fail", doc="What the end of `timeout` means"),
     ),
     StepType.WORKFLOW: (
-        Field("params", MappingType(AnyType({}), WORD, "not a name of a parameter"), doc="Its parameters"),
+        Field("params", MappingType(AnyType({}), WORD, "not a valid parameter name"), doc="Its parameters"),
     ),
 }  # fmt: skip
 

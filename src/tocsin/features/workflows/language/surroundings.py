@@ -1,4 +1,4 @@
-"""What exists outside a workflow file that it may refer to."""
+"""The names outside a workflow file to which it may refer."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -37,7 +37,7 @@ export const STEP_KEYS = {
   "retry": {"says": "When a failed step is tried again", "keys": {"max_attempts": {"says": "How often the step is tried in all"}, "delay": {"says": "The first pause"}, "backoff": {"says": "By how much each pause is longer than the one before"}, "max_delay": {"says": "The longest pause"}, "on_exit_codes": {"says": "Try again only after these exit codes"}}},
   "continue_on_error": {"says": "Whether the run continues after its failure", "words": ["true", "false"]},
   "on_interrupt": {"says": "If Tocsin ends while it runs", "words": ["fail", "retry"]},
-  "outputs": {"says": "What it hands on: source | filter"},
+  "outputs": {"says": "Values for later steps: source | filter"},
   "for_each": {"says": "Run it once for each value: ${item}"},
   "max_parallel": {"says": "How many values or hosts are worked on at once"},
   "require_success": {"says": "Whether a skipped dependency blocks it, too", "words": ["true", "false"]},

@@ -18,19 +18,19 @@ from tocsin.messaging.inbound.model import InboxStatus
 from tocsin.messaging.inbound.presses.buttons import UNKNOWN, PressedButtons, PressRefusedError
 from tocsin.messaging.outbound.caller import Caller
 
-# How long a press waits for its end, so that the person hears of it.
+# How long a press waits for its outcome, so that it can be shown to the person.
 ENDS_WITHIN_S, LOOK_S = 3.0, 0.05
 
-RECEIVED = "Your press was received, and is carried out now."
+RECEIVED = "Your press was received and is being processed."
 DONE = "Done."
 
 
 @dataclass(frozen=True, slots=True)
 class PressOutcome:
-    """Outcome of a press."""
+    """Outcome of a press, with a sentence for the person."""
 
     state: Literal["done", "received", "refused"]
-    detail: str  # a sentence for the person
+    detail: str
 
 
 class SessionPresses:

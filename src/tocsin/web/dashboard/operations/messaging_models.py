@@ -115,7 +115,7 @@ class ProfileList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageBody(RequestBody, Content):
-    """What a message says besides its text, and how the text is read."""
+    """The fields of a message besides its text, and how the text is parsed."""
 
     format: Annotated[str, text(20), "`plain`, `markdown`, `native`, or one of the `parse_modes` of the channel."] = ""
     parse_mode: Annotated[str, text(20), "Alias of `format`."] = ""
@@ -179,13 +179,13 @@ class DryRun:
 
     parts: list[PartPlan]
     warnings: list[str]
-    fields: Annotated[list[FieldPlan], "What becomes of each field: native, degraded or ignored."]
+    fields: Annotated[list[FieldPlan], "How each field is rendered: native, degraded or ignored."]
     files: list[FilePlan]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetPlan(DryRun):
-    """What a message would become for one target; `error` says why it would be refused."""
+    """The preview of a message for one target; `error` says why it would be refused."""
 
     channel: str
     target: str
@@ -195,7 +195,7 @@ class TargetPlan(DryRun):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfilePlan:
-    """What a message would become for each target of a profile."""
+    """The previews of a message for each target of a profile."""
 
     profile: str
     plans: list[TargetPlan]

@@ -7,7 +7,7 @@ export interface ActivationRecord {
   ok: boolean | null;
   reason: string;
 }
-/** How an instant is judged at which Tocsin was not running. */
+/** The state of an instant at which Tocsin was not running. */
 export type AfterDowntime = "unknown" | "down";
 /** Proposed changes of a run, and the files that were written. */
 export interface AppliedPatch {
@@ -64,7 +64,7 @@ export interface AuditSearch {
   next_cursor: string | null;
   took_ms: number;
 }
-/** What a block of a message is. */
+/** The kind of a block of a message. */
 export type BlockKind = "text" | "title" | "buttons";
 /** Commit missing from the base. */
 export interface BranchCommit {
@@ -119,9 +119,9 @@ export interface BranchWithChanges {
   patch: string | null;
   truncated: boolean;
 }
-/** Who starts the browser of a profile. */
+/** The way in which the browser of a profile is started. */
 export type BrowserDriver = "managed" | "existing_session" | "remote";
-/** Which browser a profile belongs to. */
+/** The kind of browser of a profile. */
 export type BrowserKind = "chromium" | "chrome" | "firefox";
 /** Browser profile with its state. */
 export interface BrowserProfileRecord {
@@ -139,7 +139,7 @@ export interface BrowserProfileRecord {
   last_used_at: string | null;
   error: string | null;
 }
-/** How a profile is. */
+/** The state of a profile. */
 export type BrowserStatus = "stopped" | "running" | "in_use" | "missing" | "error";
 /** Options for cancelling a run. */
 export interface CancelRun {
@@ -158,7 +158,7 @@ export interface CapabilitiesRecord {
   withdraws: boolean;
   session_presses: boolean;
 }
-/** Which missed instants are run later. */
+/** The rule that selects the missed instants to run later. */
 export type CatchUp = "none" | "latest" | "all";
 /** An error in the chain, with its file and line (counted from 1). */
 export interface ChainProblem {
@@ -562,17 +562,17 @@ export interface DisableJob {
   until?: string | null;
   cancel_running?: boolean;
 }
-/** What to do in one product, so that it reports at a door. */
+/** Instructions for one product, so that it reports at a door. */
 export interface DoorInstruction {
   product: string;
   text: string;
 }
-/** What a door may be. */
+/** The protocols and presets that a door may have. */
 export interface DoorKinds {
   protocols: DoorProtocolRecord[];
   presets: string[];
 }
-/** What a request would become by the rules as they are now. */
+/** The message that the current rules make of a request. */
 export interface DoorPreview {
   title: string | null;
   text: string | null;
@@ -606,7 +606,7 @@ export interface DoorRecord {
   created_at: string;
   updated_at: string;
 }
-/** A request to a door, and what became of it. */
+/** A request to a door, and its outcome. */
 export interface DoorRequestRecord {
   id: number;
   at: string;
@@ -677,7 +677,7 @@ export type EntryType = "fact" | "preference" | "note" | "event";
 export type ExecutionMode = "standard" | "sandboxed";
 /** Whether a failed delivery may be retried. */
 export type FailureKind = "permanent" | "transient" | "rate_limited" | "ambiguous";
-/** What becomes of one field of a message. */
+/** How a channel renders one field of a message. */
 export interface FieldPlan {
   field: string;
   support: Support;
@@ -743,7 +743,7 @@ export interface HeartbeatAddress {
   push_url: string;
   cronitor_url: string;
 }
-/** An instant at which a ping was expected, and what became of it. */
+/** An instant at which a ping was expected, and its outcome. */
 export interface HeartbeatInstant {
   due_at: string;
   state: InstantState;
@@ -782,7 +782,7 @@ export interface HeartbeatRecord {
   after_downtime: AfterDowntime;
   tags: string[];
   description: string | null;
-  schedule_text: string | null;
+  schedule_text: string;
   next_due_at: string | null;
   last_ping_at: string | null;
   last_kind: string | null;
@@ -800,7 +800,7 @@ export interface HeartbeatRun {
   started_at: string;
   ends_by: string;
 }
-/** How bad silence is. */
+/** The severity of a missed ping. */
 export type HeartbeatSeverity = "critical" | "warning" | "info";
 /** Place where a heartbeat is defined. */
 export type HeartbeatSource = "api" | "file" | "ping";
@@ -845,7 +845,7 @@ export interface IdentityRecord {
   kind: IdentityKind;
   ref: string | null;
 }
-/** What became of an instant at which a ping was expected. */
+/** The outcome of an instant at which a ping was expected. */
 export type InstantState = "met" | "late" | "failed" | "missed" | "unknown" | "paused";
 /** All external services that Tocsin can use. */
 export interface IntegrationList {
@@ -1003,7 +1003,7 @@ export interface MatchRecord {
   score: number;
   snippet: SnippetRecord;
 }
-/** What a rule has to say about a message. */
+/** The result of evaluating a rule for a message. */
 export type MatchStatus = "fires" | "covered" | "no-match";
 /** Statistics of memory. */
 export interface MemoryStats {
@@ -1030,7 +1030,7 @@ export interface MessageLayout {
   headers: LayoutHeader[];
   silent: boolean;
 }
-/** What a delivery does with its message. */
+/** The operation of a delivery on its message. */
 export type MessageOperation = "send" | "edit" | "withdraw";
 /** A message. */
 export interface MessageRecord {
@@ -1194,7 +1194,7 @@ export interface NotificationRecord {
 }
 /** State of the messages with the output of a run; it does not affect the state of the run. */
 export type OutputDeliveryStatus = "none" | "pending" | "delivered" | "partial" | "failed";
-/** What a run printed. */
+/** The output of a run. */
 export interface OutputRecord {
   bytes: number;
   lines: number;
@@ -1336,12 +1336,12 @@ export interface PartPlan {
   length: number;
   layout: MessageLayout;
 }
-/** What a ping reported. */
+/** The content of a ping. */
 export interface PingBody {
   n: number;
   body: string;
 }
-/** What a ping reports. */
+/** The kind of a ping. */
 export type PingKind = "success" | "start" | "fail" | "log";
 /** Reachability of the machine. */
 export interface PingRecord {
@@ -1377,7 +1377,7 @@ export interface PlannedStepRecord {
 }
 /** Policy for messages that may have been delivered. */
 export type Policy = "at_least_once" | "at_most_once";
-/** Outcome of a press. */
+/** Outcome of a press, with a sentence for the person. */
 export interface PressOutcome {
   state: "done" | "received" | "refused";
   detail: string;
@@ -1386,7 +1386,7 @@ export interface PressOutcome {
 export interface PressedButton {
   button: number;
 }
-/** What to preview: a payload, or a kept request, by default the newest. */
+/** The request to preview: a payload, or a stored request, by default the newest. */
 export interface PreviewBody {
   payload?: string | null;
   request?: number | null;
@@ -1427,7 +1427,7 @@ export interface ProfileMessage {
   message: string;
   dry_run?: boolean;
 }
-/** What a message would become for each target of a profile. */
+/** The previews of a message for each target of a profile. */
 export interface ProfilePlan {
   profile: string;
   plans: TargetPlan[];
@@ -1472,7 +1472,7 @@ export interface PushDevice {
 export interface PushDeviceName {
   name: string;
 }
-/** What a browser needs to become a device. */
+/** The data that a browser needs to become a device. */
 export interface PushSetup {
   public_key: string | null;
   problem: string | null;
@@ -1521,7 +1521,7 @@ export interface RecordReceipt {
   status?: string | null;
   enabled?: boolean | null;
 }
-/** What became of a request. */
+/** The outcome of a request. */
 export type RequestState = "stored" | "sent" | "dropped" | "failed" | "refused";
 /** Retry policy after a failure. */
 export interface RetryRecord {
@@ -1849,7 +1849,7 @@ export interface SettingsOverview {
   storage: StorageRecord;
   values: SettingRecord[];
 }
-/** How bad a finding is. */
+/** The severity of a finding. */
 export type Severity = "critical" | "error" | "warning" | "info";
 /** User name and password. */
 export interface SignInBody {
@@ -2052,7 +2052,7 @@ export interface SubsystemRecord {
 export type SubsystemState = "disabled" | "unconfigured" | "ok" | "degraded" | "error";
 /** How a channel shows a field. */
 export type Support = "native" | "degraded" | "ignored" | "refused";
-/** What a message would become for one target; `error` says why it would be refused. */
+/** The preview of a message for one target; `error` says why it would be refused. */
 export interface TargetPlan {
   parts: PartPlan[];
   warnings: string[];
@@ -2125,9 +2125,9 @@ export interface TranscriptRecord {
   has_earlier: boolean;
   last_event_id: string;
 }
-/** What a rule runs. */
+/** The kind of action of a rule. */
 export type TriggerAction = "shell" | "claude" | "skill";
-/** What a rule is tried for. */
+/** The kind of event for which rules are evaluated. */
 export type TriggerEvent = "message" | "action";
 /** Text to test the rules with. */
 export interface TriggerText {
@@ -2193,9 +2193,9 @@ export interface WaitingApproval {
   run_id: string;
   step: string;
 }
-/** What happened to a file. */
+/** The kind of change of a file. */
 export type WatchEvent = "created" | "modified" | "deleted" | "moved";
-/** What a rule does. */
+/** The action of a rule. */
 export type WatcherAction = "shell" | "skill" | "workflow" | "notify";
 /** Change of a file, and the action that followed. */
 export interface WatcherEvent {
@@ -2225,7 +2225,7 @@ export interface WatcherRecord {
   last_run: RunSummary | null;
   events_24h: number;
 }
-/** How a rule is. */
+/** The state of a rule. */
 export type WatcherState = "watching" | "paused" | "error";
 /** Watcher rule with its latest changes. */
 export interface WatcherWithEvents {
