@@ -23,6 +23,8 @@ from typing import IO, Any, NoReturn
 import pytest
 from _pytest.runner import pytest_sessionfinish
 
+ALIVE_S = 1.0  # how often a worker is asked whether it lives
+
 
 class Ranges:
     """The tests that have not begun, as a range for each worker in memory that they share."""
@@ -76,6 +78,12 @@ class Worker:
     reports: Connection
     now: int | None = None
     following: int | None = None
+    ended: bool = False
+
+    def has_ended(self) -> bool:
+        """Whether the process has ended; what it started and left may hold its end of the pipe open."""
+        self.ended = self.ended or os.waitpid(self.pid, os.WNOHANG) != (0, 0)
+        return self.ended
 
 
 class Reporter:
@@ -124,8 +132,8 @@ class ForkedWorkers:
         running = [self._fork(session, ranges, number, None) for number in range(self._workers)]
         try:
             while running:
-                for reports in wait([worker.reports for worker in running]):
-                    worker = next(each for each in running if each.reports is reports)
+                heard = wait([worker.reports for worker in running], ALIVE_S)
+                for worker in [each for each in running if each.reports in heard or each.has_ended()]:
                     if not self._hear(session, worker):
                         running.remove(worker)
                         if worker.now is not None:
@@ -182,9 +190,12 @@ class ForkedWorkers:
         """Report what a worker tells; False if it has ended."""
         hook, config = session.config.hook, session.config
         try:
+            if worker.ended and not worker.reports.poll():
+                raise EOFError
             kind, told = worker.reports.recv()
         except EOFError:
-            os.waitpid(worker.pid, 0)
+            if not worker.ended:
+                os.waitpid(worker.pid, 0)
             if worker.now is not None:
                 hook.pytest_runtest_logreport(report=died(session.items[worker.now]))
             return False

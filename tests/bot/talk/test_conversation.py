@@ -378,10 +378,7 @@ async def test_a_picture_that_is_answered_reaches_the_model_with_the_question(be
     assert bench.provider is not None
     (turn,) = bench.provider.calls[0].question.turns
     assert turn.images == (picture,)
-    assert turn.text == (
-        "In reply to Bob:\n> [the picture]\n\nwhat is this?\n\n"
-        "[Quoted message:]\n[File a.txt]\nx"
-    )
+    assert turn.text == ("In reply to Bob:\n> [the picture]\n\nwhat is this?\n\n[Quoted message:]\n[File a.txt]\nx")
 
 
 async def test_an_edit_changes_the_history_and_is_never_answered(bench: Bench):
