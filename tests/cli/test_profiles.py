@@ -67,7 +67,7 @@ def test_profiles_are_checked_as_a_send_would(wired: Cli, town: StandinCluster):
         first, second, third = (line for line in done.err.splitlines() if "hint" not in line)
         assert mentions(first, f"{path}:3:15: oncall[1].channel: Unknown channel: slakc", "discord", "'slack'")
         assert mentions(second, f"{path}:4:30: oncall[2].target: 'not an address'")
-        assert mentions(third, f"{path}:5:15: oncall[3].channel: Discord", "GUILDCHAT_BOT_TOKEN")
+        assert mentions(third, f"{path}:5:15: oncall[3].channel: Unknown channel: Discord", "GUILDCHAT_BOT_TOKEN")
     assert [len(profile["errors"]) for profile in done.json()] == [3]
     assert "error" in wired("profiles").out
     assert town.recorder.of() == []

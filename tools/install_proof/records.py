@@ -49,10 +49,13 @@ OPERATIONS = (
     "/api/notifications", "/api/jobs", "/api/workflows", "/api/skills", "/api/vault/keys",
     "/api/chat/conversations", "/api/msg/profiles", "/api/triggers", "/api/ssh/hosts",
 )  # fmt: skip
-# Fields that say how it is now, not what is stored.
-OF_NOW = frozenset(
-    {"next_run", "next_runs", "next_at", "age", "age_s", "age_days", "last_used", "last_used_at", "now", "strength"}
-)
+# Fields that are computed for the answer, not stored.
+COMPUTED = frozenset(
+    {
+        "age", "age_days", "age_s", "last_used", "last_used_at", "next_at", "next_run", "next_runs", "now",
+        "schedule_text", "strength",
+    }
+)  # fmt: skip
 
 
 def fill(tocsin: Installation, town: StandinCluster) -> None:
@@ -185,7 +188,7 @@ def lost(before: Any, after: Any, place: str = "") -> Iterator[str]:
     """Yield what was there before and is missing or different after; new fields and rows are no loss."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for name, value in before.items():
-            if name not in OF_NOW:
+            if name not in COMPUTED:
                 yield from (
                     lost(value, after[name], f"{place} {name}") if name in after else [f"{place} {name}: missing"]
                 )
@@ -201,7 +204,7 @@ def lost(before: Any, after: Any, place: str = "") -> Iterator[str]:
 def count(values: Any) -> int:
     """Return how many values are compared."""
     if isinstance(values, Mapping):
-        return sum(count(value) for name, value in values.items() if name not in OF_NOW)
+        return sum(count(value) for name, value in values.items() if name not in COMPUTED)
     return sum(map(count, values)) if isinstance(values, list) else 1
 
 
