@@ -85,6 +85,18 @@ class Worker:
         self.ended = self.ended or os.waitpid(self.pid, os.WNOHANG) != (0, 0)
         return self.ended
 
+    def hear(self) -> tuple[str, Any] | None:
+        """Return what the worker tells next; None once it has ended."""
+        if self.ended and not self.reports.poll():
+            return None
+        try:
+            told: tuple[str, Any] = self.reports.recv()
+        except EOFError:
+            if not self.ended:
+                os.waitpid(self.pid, 0)
+            return None
+        return told
+
 
 class Reporter:
     """Hand the parent what happens to the tests of a worker."""
@@ -189,16 +201,11 @@ class ForkedWorkers:
     def _hear(self, session: pytest.Session, worker: Worker) -> bool:
         """Report what a worker tells; False if it has ended."""
         hook, config = session.config.hook, session.config
-        try:
-            if worker.ended and not worker.reports.poll():
-                raise EOFError
-            kind, told = worker.reports.recv()
-        except EOFError:
-            if not worker.ended:
-                os.waitpid(worker.pid, 0)
+        if (heard := worker.hear()) is None:
             if worker.now is not None:
                 hook.pytest_runtest_logreport(report=died(session.items[worker.now]))
             return False
+        kind, told = heard
         if kind == "test":
             worker.now, worker.following = told
         elif kind == "warning":
