@@ -26,7 +26,6 @@ from tocsin.core.audit import reader
 from tocsin.core.audit.encoding import encode_fields, unchanged
 from tocsin.core.audit.reader import Anchor, AuditEntry
 from tocsin.core.errors import TocsinError
-from tocsin.core.storage.files import make_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -303,6 +302,8 @@ class AuditLog:
 
     def _create(self, name: str, flags: int = 0) -> int:
         """Open a file for reading and writing; create it and its folder if needed."""
+        from tocsin.core.storage.files import make_directory  # it imports logging, which reading does not need
+
         make_directory(self.path.parent)
         file = os.open(name, flags | os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
         if stat.S_ISFIFO(os.fstat(file).st_mode):  # it would consume the lines
