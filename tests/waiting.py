@@ -1,6 +1,6 @@
 """Waiting for what another task, thread or process does; the one place in the tests that gives up by a clock.
 
-Patient on purpose. A wait that succeeds ends at once, whatever its bound, and one that fails may take its ten minutes;
+Patient on purpose. A wait that succeeds ends at once, whatever its bound, and one that fails may take its five minutes;
 a shorter bound would be a statement about the speed of the machine.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-PATIENCE_S = 600.0
+PATIENCE_S = 300.0
 # For a limit that is meant to run out once a child has got somewhere: a busy machine takes longer to get there.
 LIMITS_S = (0.5, 5.0, 50.0)
 
