@@ -10,7 +10,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 ifndef TOGETHER
 .NOTPARALLEL:
 endif
-.PHONY: help demo test check format lint types imports timing generated words unit coverage compiled bench chaos many-hosts bot-proof message-proof mcp-proof heartbeat-proof doors-proof ops-proof api-proof ui-proof tour versions plugins install-proof examples-proof house docs site fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports timing generated words unit tested coverage compiled bench chaos many-hosts bot-proof message-proof mcp-proof heartbeat-proof doors-proof ops-proof api-proof ui-proof tour versions plugins install-proof examples-proof house docs site fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -21,7 +21,10 @@ demo: demo-env ## Start everything on this machine, with stand-ins for the real 
 # The types are checked beside the tests, which wait for something most of the time.
 test: dev-env ## Run every check and every test
 	@$(MAKE) --silent -j 2 TOGETHER=yes format lint imports timing
-	@$(MAKE) --silent -j 2 TOGETHER=yes types unit
+	@$(MAKE) --silent -j 2 TOGETHER=yes types tested
+
+tested: compiled
+	@$(MAKE) --silent unit
 
 check: dev-env ## Run every check but the tests
 	@$(MAKE) --silent -j 2 TOGETHER=yes types format lint imports timing generated compiled words
@@ -122,7 +125,7 @@ format: dev-env
 lint: dev-env
 	@$(BIN)/ruff check .
 
-# In a fresh clone, this finds errors in the collection, and spares each worker of xdist to compile all tests.
+# In a fresh clone, each worker would compile all tests; here a processor does it once, while mypy takes the other.
 compiled: dev-env
 	@test -d tests/__pycache__ || PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only -q >/dev/null || true
 
@@ -144,6 +147,6 @@ timing: dev-env
 generated: dev-env
 	@$(BIN)/python -m tools.docs --check
 
-# Forks of one process that has collected the tests; as xdist is not there, rerunfailures starts no thread before them.
+# Neighbouring tests share fixtures, so each worker takes them together; without its cache, each worker compiles all.
 unit: dev-env
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -p no:xdist --forks 4
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 4 --dist worksteal

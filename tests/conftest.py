@@ -115,7 +115,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="SEED",
         help="run the tests in the random order that this number stands for; `new` draws a number and tells it",
     )
-    parser.addoption("--forks", metavar="N", type=int, help="run the tests in so many forks of this process")
     parser.addoption("--chance", metavar="SEED", help="repeat what a test drew: a failure tells its number")
 
 
@@ -125,10 +124,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.shuffle = str(random.SystemRandom().randrange(1_000_000))
     if worker := getattr(config, "workerinput", None):
         config.option.shuffle = worker["shuffle"]
-    if config.option.forks:
-        from tests.workers import ForkedWorkers  # most runs of a few tests need none
-
-        config.pluginmanager.register(ForkedWorkers(config.option.forks))
 
 
 @pytest.hookimpl(optionalhook=True)
