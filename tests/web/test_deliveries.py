@@ -81,7 +81,7 @@ async def test_every_filter_narrows_the_list(make_gateway: MakeGateway):
         "?q=disk": [dead, other, alarm],
         "?q=disk+al": [alarm],
         "?q=1001": [robot],
-        "?since=2023-11-14T22:15:00Z": [dead, other, robot],
+        "?since=2023-11-14T22:14:00Z": [dead, other, robot],
         "?since=1700000050": [dead, other, robot],
         "?q=disk&status=queued&target=%23other": [other],
         "?status=&channel=&target=&q=&since=&cursor=": [dead, other, robot, alarm],

@@ -414,7 +414,7 @@ def test_a_heartbeat_is_created_and_changed_in_a_form_that_names_what_is_wrong(v
     page.locator("#field-period").fill("1h30m")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(name)
-    expect(page.locator(".facts")).to_contain_text("every 1 h 30 m")
+    expect(page.locator(".facts")).to_contain_text("Every 1 h 30 min")
 
 
 def test_a_new_token_is_limited_to_the_profiles_that_are_chosen(visit: Visit):

@@ -199,7 +199,7 @@ def test_the_list_of_heartbeats_is_filtered_and_shows_pings_as_they_arrive(visit
     page = visit(WIDE).open("#/heartbeats")
     row = page.get_by_role("row").filter(has_text="sensor")
     expect(row).to_contain_text("New")
-    expect(row).to_contain_text("every 1 h")
+    expect(row).to_contain_text("Every hour")
     dashboard.do(ping)
     expect(row).to_contain_text("Up")
     expect(row.get_by_role("img")).to_have_count(1)
