@@ -14,6 +14,7 @@ import pytest
 from tests import command_line, ports, waiting
 from tests.audit_entries import check_audit_entries
 from tests.command_line import Done
+from tests.databases import copied_tables
 from tests.quick_start import starter
 from tests.town_thread import reset, town_on_a_thread
 from tests.waiting import PATIENCE_S
@@ -185,4 +186,4 @@ def end(child: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> tuple[i
     return child.returncode, out.decode(), err.decode()
 
 
-__all__ = ["TOCSIN", "Cli", "Done", "end"]
+__all__ = ["TOCSIN", "Cli", "Done", "copied_tables", "end"]

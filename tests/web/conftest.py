@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.databases import copied_tables
 from tests.web.asgi_client import Client
 
 from tocsin.assembly.full.access import open_tokens
@@ -26,6 +27,8 @@ from tocsin.testing.fakes import FakeClock, ScriptedTransport
 from tocsin.web.gateway.app import GatewayDependencies, StateReports, build_gateway
 from tocsin.web.http.metrics import Metrics
 from tocsin_standins import StandinCluster, open_standins
+
+__all__ = ["copied_tables"]
 
 TOKEN = "gateway-token-for-test-000000"
 TEAMCHAT = {"TEAMCHAT_BOT_TOKEN": "xoxb-test-000000-aaaaaaaaaaaaaaaaaaaaaaaa"}
@@ -106,9 +109,13 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 @pytest.fixture
 def make_gateway(tmp_path: Path, database: Database) -> MakeGateway:
     def make(
-        env: Mapping[str, str] | None = None, *, draining: bool = False, metrics: Metrics | None = None
+        env: Mapping[str, str] | None = None,
+        *,
+        draining: bool = False,
+        metrics: Metrics | None = None,
+        clock: FakeClock | None = None,
     ) -> Gateway:
-        transport, clock = ScriptedTransport([accepted()]), FakeClock()
+        transport, clock = ScriptedTransport([accepted()]), clock or FakeClock()
         app = make_app(tmp_path, {**TEAMCHAT, **(env or {})}, transport, clock, database, metrics)
         parts = parts_of(app, clock, draining=lambda: draining)
         return Gateway(Client(build_gateway(parts)), app, transport, clock)

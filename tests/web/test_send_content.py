@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.waiting import eventually
+from tests.clocks import SteppedClock
 from tests.web.asgi_client import Answer
 from tests.web.conftest import GOOD, Gateway, MakeGateway, accepted
 from tests.web.test_send import FIELDS, check_problem
@@ -179,12 +179,16 @@ async def sending(gateway: Gateway, answer: Answer) -> str:
 
 
 @pytest.mark.parametrize("sent", [True, False])
-async def test_a_message_that_is_being_sent_is_withdrawn_when_its_send_has_ended(gateway: Gateway, *, sent: bool):
+async def test_a_message_that_is_being_sent_is_withdrawn_when_its_send_has_ended(
+    make_gateway: MakeGateway, *, sent: bool
+):
+    gateway = make_gateway(clock=(clock := SteppedClock()))
     id_ = await sending(gateway, await gateway.client.send(GOOD | {"key": "disk"}, ASYNC))
     withdrawing = asyncio.create_task(gateway.client.request("DELETE", "/messages/slack/disk?target=%23ops"))
-    await eventually(lambda: gateway.clock.slept)
+    wait_s = await clock.asleep()
     ended = AttemptOutcome(DeliveryStatus.SENT if sent else DeliveryStatus.DEAD, ref='{"channel": "C1", "ts": "1.2"}')
     assert await gateway.app.outbox.store.finish("w1", id_, ended)
+    clock.advance(wait_s)
     gone = await withdrawing
     assert (gone.status, gone.json()["ok"]) == (200, True)
     assert [each.url.rpartition("/")[2] for each in gateway.transport.sent] == (["chat.delete"] if sent else [])
