@@ -1,4 +1,4 @@
-"""GET /deliveries and what is done with one of them. Source: delivery.md "Interfaces", HTTP API 0 and 15."""
+"""GET /deliveries, and the changes of one delivery. Source: docs/delivery.md, docs/http.md."""
 
 import re
 from typing import Any

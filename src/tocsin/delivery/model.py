@@ -35,8 +35,6 @@ __all__ = [
     "NewDelivery",
     "Policy",
     "Rate",
-    "has_spent_retries",
-    "is_held",
     "judge",
     "judge_abandoned",
     "pack_extra",
@@ -46,7 +44,7 @@ __all__ = [
 LEASE_S = 9.0  # with poll and claim, a killed worker's deliveries continue within 10 s
 HEARTBEAT_S = 3.0
 IDEMPOTENCY_S = 24 * 3600.0  # a key that is reused later creates a new delivery
-# Waits between attempts after temporary failures; then the delivery is dead.
+# Waits between attempts after temporary failures; then the delivery is dead, or uncertain (`is_held`).
 SCHEDULE_S = (5.0, 30.0, 120.0, 600.0, 1800.0, 7200.0, 21600.0, 43200.0)
 # For answers that a person is waiting for: each wait is 15 % of the outage so far. An outage of 20 s then delays them
 # by 3 s, and an outage of a day costs the provider only this many attempts.
