@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, final
+from typing import Annotated, Any, final
 
 from tocsin.channels.action_tokens import LINK_PATH, make_token
 from tocsin.channels.attached import AttachedFile, ReadFile, open_files, text_file
 from tocsin.channels.content import Content, MessageAction, read_content, with_lines
-from tocsin.channels.contract import visible, within_limit
+from tocsin.channels.contract import OutboundAdapter, visible, within_limit
 from tocsin.channels.layout.model import MessageLayout
 from tocsin.channels.model import (
     COMMONMARK,
@@ -30,9 +30,6 @@ from tocsin.channels.model import (
 from tocsin.core.errors import ChannelError
 from tocsin.core.text.markup import literal, render
 from tocsin.core.text.strings import split
-
-if TYPE_CHECKING:
-    from tocsin.channels.contract import OutboundAdapter
 
 REST_IN_FILE = "(the whole text is in message.txt)"
 
@@ -98,7 +95,7 @@ class MessagePlan:
 class Dressing:
     """Shows the content of messages on one channel; this class writes what it can as lines of the text."""
 
-    def __init__(self, adapter: "OutboundAdapter") -> None:
+    def __init__(self, adapter: OutboundAdapter) -> None:
         self.adapter = adapter
 
     def mention(self, name: str) -> str | None:

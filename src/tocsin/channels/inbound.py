@@ -11,15 +11,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
-from tocsin.channels.contract import PLAIN
+from tocsin.channels.contract import PLAIN, Tools
+from tocsin.core.config.settings import Values
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 from tocsin.core.time.clock import Clock
-
-if TYPE_CHECKING:
-    from tocsin.channels.contract import Tools
-    from tocsin.core.config.settings import Values
 
 log = logging.getLogger(__name__)
 
@@ -199,7 +196,7 @@ class InboundAdapter(ABC):
     # The interval at which the indicator must be renewed; None if once is enough.
     indicator_every_s: ClassVar[float | None] = None
 
-    def __init__(self, config: "Values", tools: "Tools") -> None:
+    def __init__(self, config: Values, tools: Tools) -> None:
         self.config = config
         self.http = tools.http
         self.clock = tools.clock

@@ -1,12 +1,10 @@
 """The meaning of HTTP answers that all providers share."""
 
 from collections.abc import Awaitable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from tocsin.core.errors import LONGEST_TOLD_S, ChannelError, FailureKind, RemoteError
-
-if TYPE_CHECKING:
-    from tocsin.core.http.transport import HttpResponse
+from tocsin.core.http.transport import HttpResponse
 
 T = TypeVar("T")
 
@@ -49,7 +47,7 @@ def refused(code: str, advice: str = "", *, kind: FailureKind = FailureKind.PERM
     return ChannelError(code, hint=advice, kind=kind, provider_code=code)
 
 
-def unusable(reply: "HttpResponse", url_variable: str, *, whole_account: bool = False) -> ChannelError:
+def unusable(reply: HttpResponse, url_variable: str, *, whole_account: bool = False) -> ChannelError:
     """Return the failure for an answer without the provider's JSON, by its status.
 
     `whole_account` says whether a 429 applies to the whole account.
@@ -82,7 +80,7 @@ def unusable(reply: "HttpResponse", url_variable: str, *, whole_account: bool = 
 
 
 def judge_status(
-    reply: "HttpResponse", address: str, advice: Mapping[str, str], *, said: str = "", otherwise: str = ""
+    reply: HttpResponse, address: str, advice: Mapping[str, str], *, said: str = "", otherwise: str = ""
 ) -> ChannelError:
     """Return the failure for an answer by its status alone, for products without errors of their own.
 

@@ -6,13 +6,14 @@ from dataclasses import MISSING, dataclass, field
 from enum import Enum
 from functools import cache
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeGuard
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    GetCoreSchemaHandler,
     TypeAdapter,
     WithJsonSchema,
     create_model,
@@ -34,11 +35,6 @@ from tocsin.core.reading.fields import (
 from tocsin.core.reading.json_schema import build_schema, without_names
 from tocsin.core.reading.json_value import JsonIssues, JsonValue, plain_number, to_members
 from tocsin.core.reading.records import DeclaredField, Written, declared_fields
-
-if TYPE_CHECKING:
-    from typing import TypeGuard
-
-    from pydantic import GetCoreSchemaHandler
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, so that a body can also inherit the fields of a record
@@ -72,7 +68,7 @@ class RequestBody:
         return {name: getattr(self, name) for name in self.names()}
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: "GetCoreSchemaHandler") -> Any:
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> Any:
         """Return the schema with which pydantic parses the body: that of the generated model."""
         made: Any = Annotated[_build_model(_class(cls)), AfterValidator(cls._of_model)]
         return handler.generate_schema(Annotated[made, BeforeValidator(cls._of_text)] if cls.text_field else made)
@@ -160,7 +156,7 @@ def _model_field(declared: DeclaredField) -> Any:
     )
 
 
-def _has_rule(type_: FieldType) -> "TypeGuard[TextType]":
+def _has_rule(type_: FieldType) -> TypeGuard[TextType]:
     """Whether the type says in words what its pattern accepts."""
     return isinstance(type_, TextType) and bool(type_.rule) and type_.parse is None
 

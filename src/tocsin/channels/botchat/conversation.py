@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from tocsin.channels.botchat import settings
 from tocsin.channels.botchat.files import BotFiles
@@ -12,6 +12,7 @@ from tocsin.channels.botchat.preview import render_preview
 from tocsin.channels.botchat.receiving.checks import check_mode, check_poller, check_webhook
 from tocsin.channels.botchat.receiving.poller import Poller
 from tocsin.channels.botchat.receiving.webhook import WebhookRegistration, read_hook
+from tocsin.channels.contract import Tools
 from tocsin.channels.conversation import (
     CheckMessage,
     ConversationAdapter,
@@ -22,12 +23,9 @@ from tocsin.channels.conversation import (
     UpdateSource,
 )
 from tocsin.channels.inbound import Attachment, InboundMessage
+from tocsin.core.config.settings import Values
 from tocsin.core.errors import RemoteError
 from tocsin.core.text.markup import Shown
-
-if TYPE_CHECKING:
-    from tocsin.channels.contract import Tools
-    from tocsin.core.config.settings import Values
 
 
 class BotchatConversation(BotchatInbound, ConversationAdapter):
@@ -47,7 +45,7 @@ class BotchatConversation(BotchatInbound, ConversationAdapter):
     )
     edit_every_s: ClassVar[float] = 1.0  # the limit of one message per second and chat: docs/facts/botchat.md, "Pace"
 
-    def __init__(self, config: "Values", tools: "Tools") -> None:
+    def __init__(self, config: Values, tools: Tools) -> None:
         super().__init__(config, tools)
         self._files = BotFiles(self.api, self.clock, config[settings.LOCAL_FILES_DIR])
 

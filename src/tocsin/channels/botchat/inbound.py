@@ -4,13 +4,14 @@ import hmac
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
 from tocsin.channels.botchat.messages.addressing import BotIdentity
 from tocsin.channels.botchat.messages.fields import number, record, words
 from tocsin.channels.botchat.messages.updates import moved_chat, needs_username, read_update
 from tocsin.channels.botchat.settings import WEBHOOK_SECRET
+from tocsin.channels.contract import Tools
 from tocsin.channels.inbound import (
     CachedLookup,
     InboundAdapter,
@@ -21,12 +22,9 @@ from tocsin.channels.inbound import (
     WebhookResponse,
     as_channel_error,
 )
+from tocsin.core.config.settings import Values
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
 from tocsin.core.text.strings import truncate
-
-if TYPE_CHECKING:
-    from tocsin.channels.contract import Tools
-    from tocsin.core.config.settings import Values
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +47,7 @@ class BotchatInbound(InboundAdapter):
     answers_presses_once: ClassVar[bool] = True
     indicator_every_s: ClassVar[float | None] = 4.0  # the typing indicator disappears after 5 s
 
-    def __init__(self, config: "Values", tools: "Tools") -> None:
+    def __init__(self, config: Values, tools: Tools) -> None:
         super().__init__(config, tools)
         token = config[BOT_TOKEN]
         self.api = BotApi(tools.http, config[API_URL], token)

@@ -4,11 +4,10 @@ Source: docs/facts/botchat.md, "Files".
 """
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from tocsin.channels.attached import AttachedFile
-    from tocsin.channels.botchat.draft import Draft
+from tocsin.channels.attached import AttachedFile
+from tocsin.channels.botchat.draft import Draft
 
 REMEMBERED = 128
 
@@ -19,12 +18,12 @@ class KnownFiles:
     def __init__(self) -> None:
         self._ids: OrderedDict[tuple[str, str, str], str] = OrderedDict()
 
-    def fill(self, draft: "Draft") -> None:
+    def fill(self, draft: Draft) -> None:
         """Give a draft the IDs of its files that are known."""
         keys = [_key(file, draft) for file in draft.files]
         draft.file_ids = {number: self._ids[key] for number, key in enumerate(keys) if key in self._ids}
 
-    def keep(self, draft: "Draft", sent: object) -> None:
+    def keep(self, draft: Draft, sent: object) -> None:
         """Remember the IDs that the answer to a draft names."""
         album = sent if isinstance(sent, list) else [sent]
         for file, message in zip(draft.files, album, strict=False):
@@ -35,14 +34,14 @@ class KnownFiles:
         while len(self._ids) > REMEMBERED:
             self._ids.popitem(last=False)
 
-    def forget(self, draft: "Draft") -> None:
+    def forget(self, draft: Draft) -> None:
         """Forget the IDs that the server does not know any more."""
         for number in draft.file_ids:
             self._ids.pop(_key(draft.files[number], draft), None)
         draft.file_ids = {}
 
 
-def _key(file: "AttachedFile", draft: "Draft") -> tuple[str, str, str]:
+def _key(file: AttachedFile, draft: Draft) -> tuple[str, str, str]:
     return file.hash, file.name, draft.kind  # the product shows the name of the first upload
 
 

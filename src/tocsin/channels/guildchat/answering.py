@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, visible
 from tocsin.channels.guildchat.api import MAX_CHARS, SUPPRESS_EMBEDS, GuildchatApi, repeat_once
@@ -12,9 +12,7 @@ from tocsin.channels.inbound import answer_in_parts, as_channel_error
 from tocsin.channels.replies import refused
 from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.text.markup import Block, PlainText, TextRun, literal, render
-
-if TYPE_CHECKING:
-    from tocsin.core.time.clock import Clock
+from tocsin.core.time.clock import Clock
 
 EPHEMERAL = 64  # only the person who asked sees it
 LIFE_S = 15 * 60 - 10.0  # of a token, whose time began before the call arrived here
@@ -54,7 +52,7 @@ class InteractionResponder:
     """Answers interactions for one receiver."""
 
     api: GuildchatApi
-    clock: "Clock"
+    clock: Clock
 
     async def answer(self, to: InteractionToken, text: str, parse_mode: str = PLAIN) -> None:
         """Fill in the deferred answer, then post follow-ups; raise ChannelError if that cannot work."""

@@ -2,9 +2,9 @@
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from tocsin.channels.contract import PLAIN
+from tocsin.channels.contract import PLAIN, Tools
 from tocsin.channels.guildchat import events, signature
 from tocsin.channels.guildchat.answering import EPHEMERAL, InteractionResponder, InteractionToken
 from tocsin.channels.guildchat.api import BOT_TOKEN, GuildchatApi
@@ -19,11 +19,8 @@ from tocsin.channels.inbound import (
     WebhookResponse,
     digest_of_proof,
 )
+from tocsin.core.config.settings import Values
 from tocsin.core.reading.untrusted import json_object
-
-if TYPE_CHECKING:
-    from tocsin.channels.contract import Tools
-    from tocsin.core.config.settings import Values
 
 UNREADABLE = "I could not read this. Please try again, or ask the operator of this bot."
 
@@ -35,7 +32,7 @@ class GuildchatInbound(InboundAdapter):
     answers_markdown: ClassVar[bool] = True
     indicator_every_s: ClassVar[float | None] = 8.0
 
-    def __init__(self, config: "Values", tools: "Tools") -> None:
+    def __init__(self, config: Values, tools: Tools) -> None:
         super().__init__(config, tools)
         self._responder = InteractionResponder(GuildchatApi(config, tools.http, tools.clock), tools.clock)
 

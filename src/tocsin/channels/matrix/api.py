@@ -1,20 +1,16 @@
 """The client of the client-server API: calls, and the meaning of answers. Source: docs/facts/matrix.md, "Errors"."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from tocsin.channels.attached import AttachedFile
 from tocsin.channels.replies import invisibly, rate_limited, refused, unusable
+from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable, base_url, token
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, clamp_retry_after_s
-from tocsin.core.http.bodies import file_body
+from tocsin.core.http.bodies import StreamedBody, file_body
 from tocsin.core.http.departure import upload_s
-from tocsin.core.http.transport import CALL_TIMEOUT_S
-
-if TYPE_CHECKING:
-    from tocsin.channels.attached import AttachedFile
-    from tocsin.core.config.settings import Values
-    from tocsin.core.http.bodies import StreamedBody
-    from tocsin.core.http.transport import HttpResponse, Transport
+from tocsin.core.http.transport import CALL_TIMEOUT_S, HttpResponse, Transport
 
 T = TypeVar("T")
 
@@ -49,7 +45,7 @@ ADVICE = {
 class MatrixApi:
     """The calls of one account."""
 
-    def __init__(self, config: "Values", http: "Transport") -> None:
+    def __init__(self, config: Values, http: Transport) -> None:
         self._config = config
         self._http = http
 
@@ -68,7 +64,7 @@ class MatrixApi:
         size = (reply.json_object() or {}).get("m.upload.size")
         return size if reply.status == 200 and isinstance(size, int) else 0
 
-    async def upload(self, file: "AttachedFile") -> str:
+    async def upload(self, file: AttachedFile) -> str:
         """Upload a file, which is invisible until an event names it, and return its address. Raises RemoteError."""
         from urllib.parse import quote
 
@@ -84,16 +80,14 @@ class MatrixApi:
         kind = "" if document is None else "application/json"
         return _found(await self._request(method, f"/_matrix/client/v3{path}", body, kind), proof)
 
-    async def _request(
-        self, method: str, path: str, body: "bytes | StreamedBody" = b"", kind: str = ""
-    ) -> "HttpResponse":
+    async def _request(self, method: str, path: str, body: bytes | StreamedBody = b"", kind: str = "") -> HttpResponse:
         headers = {"Authorization": f"Bearer {self._config[TOKEN]}"} | ({"Content-Type": kind} if kind else {})
         timeout_s = CALL_TIMEOUT_S + (0.0 if isinstance(body, bytes) else upload_s(len(body)))
         url = f"{self._config[URL]}{path}"
         return await self._http.request(method, url, headers=headers, body=body, timeout_s=timeout_s)
 
 
-def _found(reply: "HttpResponse", proof: str) -> dict[str, Any]:
+def _found(reply: HttpResponse, proof: str) -> dict[str, Any]:
     answer = reply.json_object() or {}
     if reply.status == 200 and isinstance(answer.get(proof), str):
         return answer
@@ -115,7 +109,7 @@ async def repeat_once(call: Callable[[], Awaitable[T]]) -> T:
         raise second if second.kind is FailureKind.PERMANENT else unanswered from None
 
 
-def _failure(reply: "HttpResponse", answer: dict[str, Any]) -> RemoteError:
+def _failure(reply: HttpResponse, answer: dict[str, Any]) -> RemoteError:
     code = answer.get("errcode")
     if reply.status < 400 or not isinstance(code, str):
         return unusable(reply, URL.name, whole_account=True)

@@ -1,22 +1,19 @@
 """The files of messages: uploads, and the events that show them. Source: docs/facts/matrix.md, "Files"."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tocsin.channels.attached import too_large
-
-if TYPE_CHECKING:
-    from tocsin.channels.attached import AttachedFile
-    from tocsin.channels.matrix.api import MatrixApi
+from tocsin.channels.attached import AttachedFile, too_large
+from tocsin.channels.matrix.api import MatrixApi
 
 
 class MatrixMedia:
     """Uploads files within the limit of the homeserver, which is looked up once."""
 
-    def __init__(self, api: "MatrixApi") -> None:
+    def __init__(self, api: MatrixApi) -> None:
         self._api = api
         self._limit: int | None = None
 
-    async def content(self, file: "AttachedFile") -> dict[str, Any]:
+    async def content(self, file: AttachedFile) -> dict[str, Any]:
         """Upload a file and return the content of the event that shows it. Raises RemoteError."""
         if self._limit is None:
             self._limit = await self._api.largest_upload()
@@ -35,7 +32,7 @@ class MatrixMedia:
         }
 
 
-async def _start(file: "AttachedFile") -> bytes:
+async def _start(file: AttachedFile) -> bytes:
     """Return the first block of a file."""
     blocks = file.blocks()
     try:

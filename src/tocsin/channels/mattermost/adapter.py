@@ -1,19 +1,15 @@
 """mattermost sends: posts, edits and threads of a bot. Source: docs/facts/mattermost.md."""
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tocsin.channels.contract import PLAIN, ChannelSpec, MessageGoneError, OutboundAdapter, Part, Sent, Shown, Tools
 from tocsin.channels.mattermost.api import MAX_CHARS, POST_MISSING, TOKEN, TOO_OLD, URL, MattermostApi
 from tocsin.channels.mattermost.markup import escape, without_mentions
 from tocsin.channels.model import FileLimits, degraded, native
+from tocsin.core.config.settings import Values
 from tocsin.core.errors import ChannelError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tocsin.core.config.settings import Values
 
 PUBLIC_URL = "PUBLIC_URL"
 _CHANNEL_ID, _NAME = r"[a-z0-9]{26}", r"[a-z0-9][a-z0-9._-]{0,63}"
@@ -59,7 +55,7 @@ class MattermostAdapter(OutboundAdapter):
     inbound = "tocsin.channels.mattermost.inbound:MattermostInbound"
     standin = "tocsin.channels.mattermost.standin:MattermostServer"
 
-    def __init__(self, config: "Values", tools: Tools) -> None:
+    def __init__(self, config: Values, tools: Tools) -> None:
         super().__init__(config, tools)
         self._api = MattermostApi(config, tools.http)
         self._channel_ids: dict[str, str] = {}  # by target
@@ -95,7 +91,7 @@ class MattermostAdapter(OutboundAdapter):
             post.pop("metadata", None)  # only the first post of a thread may have a priority
         return await self._post(part.target, post)
 
-    async def edit(self, part: Part, ref: "Mapping[str, str]") -> str:
+    async def edit(self, part: Part, ref: Mapping[str, str]) -> str:
         """Replace text and buttons of a post, and its files unless they stay; repeating this has no further effect."""
         content: dict[str, Any] = {"props": {"attachments": []}, **self._content(part)}
         content.pop("metadata", None)  # cannot be changed
@@ -116,7 +112,7 @@ class MattermostAdapter(OutboundAdapter):
             await self._post(part.target, {"channel_id": channel, "message": "", "root_id": root, "file_ids": left})
         return f"id={ref['id']} (the server cannot remove its files, so they stay)"
 
-    async def withdraw(self, ref: "Mapping[str, str]") -> str:
+    async def withdraw(self, ref: Mapping[str, str]) -> str:
         """Delete a post."""
         try:
             await self._api.call("DELETE", f"/posts/{ref['id']}", proof="status")

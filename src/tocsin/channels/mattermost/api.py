@@ -1,19 +1,15 @@
 """The client of the REST API: calls, and the meaning of answers. Source: docs/facts/mattermost.md, "Errors"."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tocsin.channels.attached import AttachedFile
 from tocsin.channels.replies import invisibly, rate_limited, refused, unusable
+from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable, base_url, token
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
-from tocsin.core.http.bodies import multipart
+from tocsin.core.http.bodies import StreamedBody, multipart
 from tocsin.core.http.departure import upload_s
-from tocsin.core.http.transport import CALL_TIMEOUT_S
-
-if TYPE_CHECKING:
-    from tocsin.channels.attached import AttachedFile
-    from tocsin.core.config.settings import Values
-    from tocsin.core.http.bodies import StreamedBody
-    from tocsin.core.http.transport import HttpResponse, Transport
+from tocsin.core.http.transport import CALL_TIMEOUT_S, HttpResponse, Transport
 
 URL = Variable("MATTERMOST_URL", base_url, "", "Address of the server, as in a browser.", required=True)
 TOKEN = Variable("MATTERMOST_TOKEN", token, "", "Access token of the bot account.", secret=True, required=True)
@@ -51,7 +47,7 @@ ADVICE = {
 class MattermostApi:
     """The calls of one bot."""
 
-    def __init__(self, config: "Values", http: "Transport") -> None:
+    def __init__(self, config: Values, http: Transport) -> None:
         self._config = config
         self._http = http
 
@@ -71,7 +67,7 @@ class MattermostApi:
         call = self.call("GET" if document is None else "POST", path, document)
         return str((await invisibly("the target could not be looked up", call))["id"])
 
-    async def upload(self, file: "AttachedFile", channel: str) -> str:
+    async def upload(self, file: AttachedFile, channel: str) -> str:
         """Upload a file, which is invisible until a post of the channel names it; return its ID. Raises RemoteError."""
         body = multipart({"channel_id": channel}, [("files", file)])
         sent = self._request("POST", "/files", body, body.content_type)
@@ -82,14 +78,14 @@ class MattermostApi:
         except (KeyError, IndexError, TypeError):
             raise _failure(reply, answer) from None
 
-    async def _request(self, method: str, path: str, body: "bytes | StreamedBody", kind: str) -> "HttpResponse":
+    async def _request(self, method: str, path: str, body: bytes | StreamedBody, kind: str) -> HttpResponse:
         headers = {"Authorization": f"Bearer {self._config[TOKEN]}"} | ({"Content-Type": kind} if kind else {})
         timeout_s = CALL_TIMEOUT_S + (0.0 if isinstance(body, bytes) else upload_s(len(body)))
         url = f"{self._config[URL]}/api/v4{path}"
         return await self._http.request(method, url, headers=headers, body=body, timeout_s=timeout_s)
 
 
-def _failure(reply: "HttpResponse", answer: dict[str, Any]) -> RemoteError:
+def _failure(reply: HttpResponse, answer: dict[str, Any]) -> RemoteError:
     code = answer.get("id")
     if reply.status < 400 or not isinstance(code, str) or "message" not in answer:
         return unusable(reply, URL.name, whole_account=True)

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping
+from typing import ClassVar
 
 from tocsin.channels.inbound import (
     InboundAdapter,
@@ -15,9 +16,6 @@ from tocsin.channels.mattermost.context import is_signed
 from tocsin.channels.mattermost.markup import escape
 from tocsin.channels.presses import press_event
 from tocsin.core.reading.untrusted import clean_text, identifier, json_object, named, within
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _HINT = "hint"  # of `reply_context`: a future with what only the person who pressed is shown
 _HINT_WITHIN_S = 2.0  # the server waits for 30 s, and the person for the server
@@ -86,5 +84,5 @@ class MattermostInbound(InboundAdapter):
         hint.set_result(response)
 
 
-def _answer(document: "Mapping[str, object]") -> WebhookResponse:
+def _answer(document: Mapping[str, object]) -> WebhookResponse:
     return WebhookResponse(200, json.dumps(document).encode(), "application/json")

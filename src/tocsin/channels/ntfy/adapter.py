@@ -1,23 +1,19 @@
 """ntfy sends: publishes to a topic, by headers and body. Source: docs/facts/ntfy.md."""
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Sent, Tools
 from tocsin.channels.model import FILES, NO_REF, FileLimits, degraded, native
 from tocsin.channels.ntfy.api import NtfyApi
 from tocsin.channels.ntfy.files import file_headers, kept_file
 from tocsin.channels.ntfy.settings import PER_MINUTE, TOKEN, URL
+from tocsin.core.config.settings import Values
 from tocsin.core.errors import ChannelError
 from tocsin.core.http.bodies import file_body
 from tocsin.core.text.measures import utf8_bytes
 from tocsin.core.text.strings import split
 from tocsin.core.time.ratelimit import Rate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tocsin.core.config.settings import Values
 
 MAX_BYTES = 4_000  # a body of 4,096 or more becomes an attachment
 _TOPIC = r"[A-Za-z0-9_-]{1,64}"
@@ -62,7 +58,7 @@ class NtfyAdapter(OutboundAdapter):
     layouts = "tocsin.channels.ntfy.layout:layout_of"
     standin = "tocsin.channels.ntfy.standin:NtfyServer"
 
-    def __init__(self, config: "Values", tools: Tools) -> None:
+    def __init__(self, config: Values, tools: Tools) -> None:
         super().__init__(config, tools)
         self._api = NtfyApi(config, tools.http)
 
@@ -91,12 +87,12 @@ class NtfyAdapter(OutboundAdapter):
         ref = {"topic": part.target, "sequence": sequence} if sent.get("sequence_id") == sequence else {}
         return Sent(_note(sent, part), {**ref, **kept_file(sent)} if ref else {})
 
-    async def edit(self, part: Part, ref: "Mapping[str, str]") -> Sent:
+    async def edit(self, part: Part, ref: Mapping[str, str]) -> Sent:
         """Publish a message that replaces the earlier one on the devices, with its file unless that goes."""
         sent = await self._publish(part, ref["sequence"], ref if part.keeps_files else {})
         return Sent(_note(sent, part), kept_file(sent))
 
-    async def withdraw(self, ref: "Mapping[str, str]") -> str:
+    async def withdraw(self, ref: Mapping[str, str]) -> str:
         """Remove the message from the devices; repeating this has no further effect."""
         await self._api.call("DELETE", f"/{ref['topic']}/{ref['sequence']}", proof="id")
         return f"withdrew sequence={ref['sequence']}"
@@ -113,7 +109,7 @@ class NtfyAdapter(OutboundAdapter):
             self.dresser.dress(headers, part, part.content)
         return {**headers, "text": self._fitted(part)}
 
-    async def _publish(self, part: Part, sequence: str, kept: "Mapping[str, str]" = NO_REF) -> dict[str, object]:
+    async def _publish(self, part: Part, sequence: str, kept: Mapping[str, str] = NO_REF) -> dict[str, object]:
         headers = {"X-Sequence-ID": sequence, "Content-Type": "text/plain; charset=utf-8"}
         headers |= self.body(part)
         text = headers.pop("text")
@@ -131,7 +127,7 @@ class NtfyAdapter(OutboundAdapter):
         return split(part.text[:room], room, utf8_bytes)[0] + link
 
 
-def _note(sent: "Mapping[str, object]", part: Part) -> str:
+def _note(sent: Mapping[str, object], part: Part) -> str:
     length = utf8_bytes(part.text)
     shortened = f" (shortened: {MAX_BYTES:,} of {length:,} bytes)" if length > MAX_BYTES else ""
     return f"id={sent['id']}{shortened}"

@@ -1,19 +1,15 @@
 """The client of the server's API: calls, and the meaning of answers. Source: docs/facts/ntfy.md, "Errors"."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from tocsin.channels.ntfy.settings import TOKEN, URL
 from tocsin.channels.replies import rate_limited, refused, unusable
+from tocsin.core.config.settings import Values
 from tocsin.core.errors import FailureKind
+from tocsin.core.http.bodies import StreamedBody
 from tocsin.core.http.departure import upload_s
-from tocsin.core.http.transport import CALL_TIMEOUT_S
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tocsin.core.config.settings import Values
-    from tocsin.core.http.bodies import StreamedBody
-    from tocsin.core.http.transport import HttpResponse, Transport
+from tocsin.core.http.transport import CALL_TIMEOUT_S, HttpResponse, Transport
 
 # Remedies by the server's error code; other codes are shown without one.
 ADVICE = {
@@ -35,13 +31,13 @@ _WAITS_S = {42901: 10.0, 42905: 3600.0, 42908: 3600.0, 42909: 60.0}
 class NtfyApi:
     """The calls of one account."""
 
-    def __init__(self, config: "Values", http: "Transport") -> None:
+    def __init__(self, config: Values, http: Transport) -> None:
         self._config = config
         self._http = http
 
     async def call(
-        self, method: str, path: str, headers: "Mapping[str, str] | None" = None,
-        body: "bytes | StreamedBody" = b"", *, proof: str,
+        self, method: str, path: str, headers: Mapping[str, str] | None = None,
+        body: bytes | StreamedBody = b"", *, proof: str,
     ) -> dict[str, Any]:  # fmt: skip
         """Return the answer, which is the server's only if it has the text field `proof`. Raises RemoteError."""
         sent = dict(headers or {})
@@ -56,7 +52,7 @@ class NtfyApi:
         raise _failure(reply, answer)
 
 
-def _failure(reply: "HttpResponse", answer: dict[str, Any]) -> Exception:
+def _failure(reply: HttpResponse, answer: dict[str, Any]) -> Exception:
     code = answer.get("code")
     if not isinstance(code, int) or reply.status < 400:
         return unusable(reply, URL.name, whole_account=True)

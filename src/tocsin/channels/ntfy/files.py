@@ -2,17 +2,15 @@
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tocsin.channels.attached import AttachedFile
 from tocsin.channels.model import FILES
-
-if TYPE_CHECKING:
-    from tocsin.channels.attached import AttachedFile
 
 _NAME = "name"  # the key of a reference with the name of the file
 
 
-def file_headers(text: str, files: "Sequence[AttachedFile]", kept: Mapping[str, str]) -> dict[str, str]:
+def file_headers(text: str, files: Sequence[AttachedFile], kept: Mapping[str, str]) -> dict[str, str]:
     """Return the headers of a message with a file: one that is sent, or the one that the server has already."""
     # In a header, the server reads a backslash with an n as a line end; an invisible character keeps it.
     shown = {"X-Message": header_text(text.replace("\\n", "\\\u2060n"))} if text.strip() else {}

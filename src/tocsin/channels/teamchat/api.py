@@ -4,22 +4,18 @@ Source: docs/facts/teamchat.md.
 """
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from tocsin.channels.attached import AttachedFile
 from tocsin.channels.replies import invisibly, rate_limited, refused, unusable
+from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable, base_url, token
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.http.bodies import file_body
 from tocsin.core.http.departure import upload_s
-from tocsin.core.http.transport import CALL_TIMEOUT_S
+from tocsin.core.http.transport import CALL_TIMEOUT_S, HttpResponse, Transport
 from tocsin.core.reading.untrusted import identifier
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tocsin.channels.attached import AttachedFile
-    from tocsin.core.config.settings import Values
-    from tocsin.core.http.transport import HttpResponse, Transport
 
 BOT_TOKEN = Variable(
     "TEAMCHAT_BOT_TOKEN",
@@ -87,7 +83,7 @@ CANNOT_REACT = {
 class TeamchatApi:
     """Calls of one app: methods by its bot token, and `response_url`s, which need none."""
 
-    def __init__(self, config: "Values", http: "Transport") -> None:
+    def __init__(self, config: Values, http: Transport) -> None:
         self._base = config[API_URL]
         self._token = config[BOT_TOKEN]
         self._http = http
@@ -100,7 +96,7 @@ class TeamchatApi:
         reply = await self._post(f"{self._base}/{method}", body, Authorization=f"Bearer {self._token}")
         return _answer(reply, proof, method)
 
-    async def upload(self, file: "AttachedFile") -> dict[str, str]:
+    async def upload(self, file: AttachedFile) -> dict[str, str]:
         """Upload a file and return what `share` needs; it is invisible until then, so that a repeat is safe."""
         fields = {"filename": file.name, "length": str(file.size), "alt_txt": file.alt or None}
         asked = self.form("files.getUploadURLExternal", fields, proof="upload_url")
@@ -117,7 +113,7 @@ class TeamchatApi:
             raise unusable(reply, API_URL.name)
         return {"id": str(place.get("file_id", "")), "title": file.name}
 
-    async def share(self, files: "Sequence[dict[str, str]]", channel: str, thread: str) -> None:
+    async def share(self, files: Sequence[dict[str, str]], channel: str, thread: str) -> None:
         """Show uploaded files below a message; `channel` is an ID."""
         from json import dumps
 
@@ -132,7 +128,7 @@ class TeamchatApi:
             if refusal.provider_code not in {"file_not_found", "file_deleted"}:
                 raise
 
-    async def form(self, method: str, fields: "Mapping[str, str | None]", *, proof: str = "") -> dict[str, Any]:
+    async def form(self, method: str, fields: Mapping[str, str | None], *, proof: str = "") -> dict[str, Any]:
         """Call a method that accepts forms only; raise as `call` does."""
         from urllib.parse import urlencode
 
@@ -170,14 +166,14 @@ class TeamchatApi:
         answer = await self.call("auth.test", {})
         return tuple(own for name in ("user_id", "bot_id") if (own := identifier(answer.get(name))))
 
-    async def _post(self, url: str, body: dict[str, Any], **headers: str) -> "HttpResponse":
+    async def _post(self, url: str, body: dict[str, Any], **headers: str) -> HttpResponse:
         from tocsin.core.text.compact_json import to_json  # loads json, which listing channels does not need
 
         headers["Content-Type"] = "application/json; charset=utf-8"
         return await self._http.request("POST", url, headers=headers, body=to_json(body).encode())
 
 
-def _answer(reply: "HttpResponse", proof: str, method: str) -> dict[str, Any]:
+def _answer(reply: HttpResponse, proof: str, method: str) -> dict[str, Any]:
     """Return the answer to `method`; raise ChannelError for a refusal or an unusable answer."""
     answer = reply.json_object()
     if answer is None or not isinstance(answer.get("ok"), bool) or 300 <= reply.status < 400:
@@ -189,7 +185,7 @@ def _answer(reply: "HttpResponse", proof: str, method: str) -> dict[str, Any]:
     return answer
 
 
-def _refusal(reply: "HttpResponse", answer: dict[str, Any], method: str) -> ChannelError:
+def _refusal(reply: HttpResponse, answer: dict[str, Any], method: str) -> ChannelError:
     code = _short(answer.get("error") or f"HTTP {reply.status}")
     if code in THROTTLED or reply.status == 429:
         return rate_limited(reply.retry_after_s(), code)

@@ -1,20 +1,17 @@
 """Find a message of the bot by the mark in its metadata. Source: docs/facts/teamchat.md, "History"."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator
+from typing import Any
 
+from tocsin.channels.teamchat.api import TeamchatApi
 from tocsin.core.errors import ChannelError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    from tocsin.channels.teamchat.api import TeamchatApi
 
 EVENT_TYPE = "tocsin_message"
 CLOCKS_DIFFER_S = 300  # the timestamps are those of Slack's clock
 _PAGES = 20  # Tier 3 allows 50 calls a minute
 
 
-async def find_channel(api: "TeamchatApi", target: str) -> str:
+async def find_channel(api: TeamchatApi, target: str) -> str:
     """Return the ID of the conversation that messages to `target` go to; raise RemoteError if it cannot be known."""
     if target[0] in "UW":
         opened = (await api.form("conversations.open", {"users": target})).get("channel")
@@ -28,7 +25,7 @@ async def find_channel(api: "TeamchatApi", target: str) -> str:
     raise ChannelError(f"the bot sees no channel {target}", hint="use the channel's ID as target")
 
 
-async def find_message(api: "TeamchatApi", channel: str, thread: str, mark: str, since: float) -> str:
+async def find_message(api: TeamchatApi, channel: str, thread: str, mark: str, since: float) -> str:
     """Return the timestamp of the bot's message with `mark`, posted after the Unix time `since`; empty if none.
 
     Members can read the marks, and other apps can post the same ones.
@@ -45,9 +42,7 @@ async def find_message(api: "TeamchatApi", channel: str, thread: str, mark: str,
     return ""
 
 
-async def _pages(
-    api: "TeamchatApi", method: str, fields: dict[str, str], field: str
-) -> "AsyncGenerator[dict[str, Any]]":
+async def _pages(api: TeamchatApi, method: str, fields: dict[str, str], field: str) -> AsyncGenerator[dict[str, Any]]:
     for _ in range(_PAGES):
         answer = await api.form(method, fields)
         if not isinstance(found := answer.get(field), list):

@@ -4,9 +4,9 @@ import json
 import logging
 from collections import OrderedDict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from tocsin.channels.contract import PLAIN
+from tocsin.channels.contract import PLAIN, Tools
 from tocsin.channels.inbound import (
     CachedLookup,
     Handshake,
@@ -24,12 +24,9 @@ from tocsin.channels.teamchat.events import Threads, own_ids_in, read_message, t
 from tocsin.channels.teamchat.forms import read_command, read_interaction
 from tocsin.channels.teamchat.response_url import ResponseUrl
 from tocsin.channels.teamchat.settings import HEAR_BOTS, SIGNING_SECRET
+from tocsin.core.config.settings import Values
 from tocsin.core.errors import RemoteError
 from tocsin.core.reading.untrusted import clean_text, form_fields, json_object
-
-if TYPE_CHECKING:
-    from tocsin.channels.contract import Tools
-    from tocsin.core.config.settings import Values
 
 REMEMBERED = 1_000  # messages with 👀; the second call for one comes within seconds
 
@@ -42,7 +39,7 @@ class TeamchatInbound(InboundAdapter):
     name: ClassVar[str] = "teamchat"
     answers_markdown: ClassVar[bool] = True
 
-    def __init__(self, config: "Values", tools: "Tools") -> None:
+    def __init__(self, config: Values, tools: Tools) -> None:
         super().__init__(config, tools)
         self._api = TeamchatApi(config, tools.http)
         self._threads = Threads()

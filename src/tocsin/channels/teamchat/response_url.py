@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tocsin.channels.contract import COMMONMARK, visible
 from tocsin.channels.inbound import answer_in_parts
@@ -13,9 +13,7 @@ from tocsin.channels.teamchat.wording import escape
 from tocsin.core.http.transport import find_origin
 from tocsin.core.text.markup import PlainText, literal, render
 from tocsin.core.text.measures import escaped_code_points
-
-if TYPE_CHECKING:
-    from tocsin.core.time.clock import Clock
+from tocsin.core.time.clock import Clock
 
 MAX_USES = 5  # of a response_url, in 30 minutes
 LIFE_S = 1_790.0
@@ -44,7 +42,7 @@ class ResponseUrl:
         return cls(url, now + LIFE_S, thread_id)
 
     async def answer(
-        self, text: str, parse_mode: str, api: TeamchatApi, clock: "Clock", *, private: bool = False
+        self, text: str, parse_mode: str, api: TeamchatApi, clock: Clock, *, private: bool = False
     ) -> None:
         """Post `text` in as many parts as it needs; raise ChannelError if that cannot work.
 

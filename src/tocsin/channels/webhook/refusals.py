@@ -4,13 +4,10 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from tocsin.core.errors import ChannelError, StoreUnavailableError
+from tocsin.core.storage.documents.document import ChannelDocument
 from tocsin.core.time.timestamps import timestamp
-
-if TYPE_CHECKING:
-    from tocsin.core.storage.documents.document import ChannelDocument
 
 PAUSE_S = 86_400.0
 LOOK_AGAIN_S = 60.0  # a look takes 0.2 ms of processor time
@@ -19,7 +16,7 @@ LOOK_AGAIN_S = 60.0  # a look takes 0.2 ms of processor time
 class ReceiverRefusals:
     """When a receiver answered 410, by a digest of its address, which is a secret: one record for all processes."""
 
-    def __init__(self, document: "ChannelDocument") -> None:
+    def __init__(self, document: ChannelDocument) -> None:
         self._document = document
         self._known: Mapping[str, float] = {}
         self._read_at = float("-inf")

@@ -2,19 +2,17 @@
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tocsin import __version__
+from tocsin.channels.attached import AttachedFile
+from tocsin.channels.contract import OutboundAdapter
 from tocsin.channels.replies import judge_status
 from tocsin.channels.webhook.refusals import ReceiverRefusals
 from tocsin.channels.webhook.signing import sign, with_content
 from tocsin.core.http.departure import upload_s
 from tocsin.core.http.guard import AddressGuard
 from tocsin.core.time.timestamps import timestamp
-
-if TYPE_CHECKING:
-    from tocsin.channels.attached import AttachedFile
-    from tocsin.channels.contract import OutboundAdapter
 
 GONE = 410
 TIMEOUT_S = 20.0  # Standard Webhooks: 15 to 30 s
@@ -35,14 +33,14 @@ _OTHERWISE = "the receiver refuses the event; its log says why"
 class WebhookClient:
     """Calls receivers, whose entries of `targets.yaml` say which addresses they may have."""
 
-    def __init__(self, adapter: "OutboundAdapter") -> None:
+    def __init__(self, adapter: OutboundAdapter) -> None:
         permission = "if the receiver is yours, set `allow_private: true` in targets.yaml"
         self._guard = AddressGuard(adapter.http, "receiver", permission)
         self._refusals = ReceiverRefusals(adapter.document)
         self._targets, self._clock = adapter.targets, adapter.clock
 
     async def post(
-        self, name: str, event_id: str, kind: str, data: Mapping[str, Any], file: "AttachedFile | None" = None
+        self, name: str, event_id: str, kind: str, data: Mapping[str, Any], file: AttachedFile | None = None
     ) -> str:
         """Post one event and return the note; `file` is the last field of its data, `content`. Raises RemoteError."""
         entry, now = await self._targets.read(name), self._clock.now()

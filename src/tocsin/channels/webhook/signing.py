@@ -4,13 +4,10 @@ import hmac
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Iterable
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
+from tocsin.channels.attached import AttachedFile
 from tocsin.channels.webhook.settings import key_of
 from tocsin.core.http.bodies import StreamedBody
-
-if TYPE_CHECKING:
-    from tocsin.channels.attached import AttachedFile
 
 
 async def sign(secrets: Iterable[str], event_id: str, seconds: int, body: bytes | StreamedBody) -> dict[str, str]:
@@ -28,7 +25,7 @@ async def sign(secrets: Iterable[str], event_id: str, seconds: int, body: bytes 
     return {"webhook-id": event_id, "webhook-timestamp": str(seconds), "webhook-signature": signatures}
 
 
-def with_content(event: str, file: "AttachedFile") -> StreamedBody:
+def with_content(event: str, file: AttachedFile) -> StreamedBody:
     """Return the JSON of an event, whose data end it, with the content of a file in blocks."""
     head, end = f'{event.removesuffix("}}")},"content":"'.encode(), b'"}}'
 

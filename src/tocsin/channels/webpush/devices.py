@@ -5,16 +5,14 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tocsin.channels.webpush.settings import is_known_service
 from tocsin.core.errors import ChannelError, TocsinError
 from tocsin.core.plugins import load_class
 from tocsin.core.reading.value import shorten, suggestion
-
-if TYPE_CHECKING:
-    from tocsin.core.storage.documents.document import ChannelDocument
+from tocsin.core.storage.documents.document import ChannelDocument
 
 _MAKE_KEYS = "tocsin.channels.webpush.encryption:make_keys"  # importing it takes 50 ms
 MAX_DEVICES = 500
@@ -73,7 +71,7 @@ class _Record:
 class Devices:
     """The devices and keys of an installation. The methods raise the errors of the store."""
 
-    def __init__(self, document: "ChannelDocument") -> None:
+    def __init__(self, document: ChannelDocument) -> None:
         self._document = document
 
     async def all(self) -> Sequence[Device]:

@@ -5,16 +5,13 @@ import re
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tocsin.channels.action_tokens import given_key
 from tocsin.channels.content import QUIET_FROM, USUAL, Content
-from tocsin.channels.model import MessageOperation
+from tocsin.channels.contract import OutboundAdapter
+from tocsin.channels.model import MessageOperation, Part
 from tocsin.core.text.strings import split
-
-if TYPE_CHECKING:
-    from tocsin.channels.contract import OutboundAdapter
-    from tocsin.channels.model import Part
 
 MAX_BYTES = 3_993  # 4,096 encrypted: RFC 8291, 4
 _MARKS_BYTES = 100  # for the tag and the time
@@ -24,7 +21,7 @@ _URGENCIES = ("very-low", "low", "normal", "high", "high")
 _DELIVERY = re.compile(r"[0-9a-f-]{36}")
 
 
-def notification_of(part: "Part", adapter: "OutboundAdapter") -> dict[str, Any]:
+def notification_of(part: Part, adapter: OutboundAdapter) -> dict[str, Any]:
     """Return the fields of a notification, which are those that `service_worker.js` reads.
 
     If they are more than a push service takes, first the text is shortened; then buttons and address are left out.
@@ -68,7 +65,7 @@ def headers_of(content: Content | None, topic: str) -> dict[str, str]:
     return {**headers, "Topic": topic} if topic else headers
 
 
-def topic_of(part: "Part") -> str:
+def topic_of(part: Part) -> str:
     """Return the topic of a message with a key, which replaces an earlier one that was not delivered yet.
 
     Others have none: Google keeps the messages of four topics only for a device that is away.
@@ -76,7 +73,7 @@ def topic_of(part: "Part") -> str:
     return _digest(part.keyed.key) if part.keyed and given_key(part.keyed.key) else ""
 
 
-def tag_of(part: "Part") -> str:
+def tag_of(part: Part) -> str:
     """Return the tag of a part: a later notification with it replaces an earlier one."""
     return _digest(f"key {part.keyed.key}" if part.keyed else part.key)
 

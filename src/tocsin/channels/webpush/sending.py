@@ -2,22 +2,19 @@
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tocsin.channels.model import Sent
+from tocsin.channels.model import Part, Sent
 from tocsin.channels.replies import judge_status
 from tocsin.channels.webpush.devices import Device, Devices, PushKeys, check_subscription, origin_of
 from tocsin.channels.webpush.encryption import encrypt, sign_claims
 from tocsin.channels.webpush.notification import headers_of, packed, tag_of, topic_of
 from tocsin.channels.webpush.settings import CONTACT, HOSTS
+from tocsin.core.config.settings import Values
 from tocsin.core.http.guard import AddressGuard
+from tocsin.core.http.transport import HttpResponse, Transport
 from tocsin.core.text.measures import utf8_bytes
-
-if TYPE_CHECKING:
-    from tocsin.channels.model import Part
-    from tocsin.core.config.settings import Values
-    from tocsin.core.http.transport import HttpResponse, Transport
-    from tocsin.core.time.clock import Clock
+from tocsin.core.time.clock import Clock
 
 _MAX_ANSWER_BYTES = 64 * 1024
 _VALID_S, _KEPT_S = 12 * 3600, 3600  # a proof is valid for 24 h at most, and used again for an hour
@@ -39,14 +36,14 @@ _APPLE = "push.apple.com"
 class PushSender:
     """Posts to push services, at the addresses that are allowed."""
 
-    def __init__(self, config: "Values", http: "Transport", clock: "Clock", devices: Devices) -> None:
+    def __init__(self, config: Values, http: Transport, clock: Clock, devices: Devices) -> None:
         self._config = config
         self._guard = AddressGuard(http, "push service", "if it is yours, add its host to WEBPUSH_HOSTS")
         self._clock = clock
         self._devices = devices
         self._proofs: dict[tuple[str, str], tuple[float, str]] = {}
 
-    async def show(self, part: "Part", shown: Mapping[str, Any], tag: str = "") -> Sent:
+    async def show(self, part: Part, shown: Mapping[str, Any], tag: str = "") -> Sent:
         """Push a notification; one with the tag of an earlier one replaces it. Raises RemoteError."""
         tag, topic = tag or tag_of(part), topic_of(part)
         sent = {**shown, "tag": tag, "sent": round(self._clock.now() * 1000)}
@@ -95,7 +92,7 @@ class PushSender:
         return proof
 
 
-def _reason(reply: "HttpResponse") -> str:
+def _reason(reply: HttpResponse) -> str:
     """Return the service's word for what is wrong; its sentences may repeat the endpoint."""
     answer = reply.json_object() or {}
     found = next((answer[name] for name in ("reason", "errno") if name in answer), "")  # of Apple, of Mozilla

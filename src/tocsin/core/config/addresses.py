@@ -1,9 +1,7 @@
 """Parsers of settings that are addresses: networks, host names, Redis servers."""
 
-from typing import TYPE_CHECKING, Union
-
-if TYPE_CHECKING:
-    from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Network, IPv6Network
+from typing import Union
 
 Network = Union["IPv4Network", "IPv6Network"]
 

@@ -1,8 +1,9 @@
 """The security check at start-up: warnings about weak settings, errors about open services."""
 
+import ssl
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from tocsin.core.config.settings import Settings, Values
@@ -24,9 +25,6 @@ from tocsin.core.config.variables import (
     Variable,
 )
 from tocsin.core.errors import ConfigError, MissingSettingError
-
-if TYPE_CHECKING:
-    import ssl
 
 INSECURE_NAMES = frozenset({"admin", "password", "changeme"})
 INSECURE_VALUES = INSECURE_NAMES | frozenset(
@@ -187,7 +185,7 @@ def tls_files(
     return certificate, key
 
 
-def load_tls(service: str, certificate: Path, key: Path) -> "ssl.SSLContext":
+def load_tls(service: str, certificate: Path, key: Path) -> ssl.SSLContext:
     """Return the TLS context of a server; raises ConfigError for files that do not fit."""
     import ssl  # late: checks of a service without TLS do not need it
 

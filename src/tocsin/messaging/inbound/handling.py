@@ -3,13 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from tocsin.channels.contract import PLAIN
+from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
-
-if TYPE_CHECKING:
-    from tocsin.channels.inbound import InboundMessage
 
 
 class HandlingStatus(StrEnum):
@@ -53,7 +51,7 @@ class MessageContext:
     """A stored message, as the handlers receive it."""
 
     id: str  # of the inbox event, the same at every attempt
-    message: "InboundMessage"
+    message: InboundMessage
     backlog: bool = False  # the message arrived while the program was down; the loop guard does not count it
     attempt: int = 1  # greater than 1 if an earlier process died during the work
     seq: int = 0  # the order of arrival among all processes; 0 if unknown
@@ -96,6 +94,6 @@ class MessageHandler(Protocol):
         """Handle a message; return `None` to leave it to the next handler."""
         ...
 
-    async def matches(self, message: "InboundMessage") -> bool:
+    async def matches(self, message: InboundMessage) -> bool:
         """Whether the handler would handle `message`; such a message is acknowledged in its chat."""
         ...

@@ -2,10 +2,9 @@
 
 import sqlite3
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from tocsin.core.storage.database import Database
+from tocsin.core.storage.database import Database
 
 # A released migration is never edited; a new one is added.
 MIGRATIONS = ("CREATE TABLE documents (name TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT, WITHOUT ROWID;",)
@@ -27,7 +26,7 @@ class ChannelDocument(Protocol):
 class SqliteDocument:
     """A row of the table `documents`."""
 
-    def __init__(self, database: "Database", name: str) -> None:
+    def __init__(self, database: Database, name: str) -> None:
         self._database = database
         self._name = name
 
