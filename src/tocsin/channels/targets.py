@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from tocsin.channels.model import TARGETS_FILE, ChannelSpec
@@ -81,28 +80,18 @@ def _of_channel(spec: ChannelSpec) -> MappingType:
 Entries = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
-class NamedTargets:
+class NamedTargets(WatchedFile[Entries]):
     """The targets of `targets.yaml`, which is read again when it changes."""
 
     def __init__(self, settings: Settings, specs: Iterable[ChannelSpec]) -> None:
         self._settings = settings
         self._specs = {spec.kind: spec for spec in specs if spec.targets}
         self._type = file_type(self._specs.values())
-        self._file: WatchedFile[Entries] = WatchedFile(settings.data_dir / TARGETS_FILE, self.parse, {})
-
-    @property
-    def path(self) -> Path:
-        """The path of the file."""
-        return self._file.path
-
-    @property
-    def problem(self) -> ConfigError | None:
-        """The error in the current file; the last valid one stays in effect, if there was one."""
-        return self._file.problem
+        super().__init__(settings.data_dir / TARGETS_FILE, self.parse, {})
 
     def all(self) -> Iterator[tuple[str, str]]:
         """Yield channel and name of each target, in the order of the file."""
-        for kind, entries in self._file.value.items():
+        for kind, entries in self.value.items():
             for name in entries:
                 yield kind, name
 
@@ -128,7 +117,7 @@ class NamedTargets:
 
     def entries(self, kind: str) -> tuple[Mapping[str, Mapping[str, Any]], ConfigError | None]:
         """Return the fields of the targets of a channel, and why the present file is not in effect."""
-        found, problem = self._file.read()
+        found, problem = self.read()
         return found.get(kind, {}), problem
 
     def fill(self, value: Any) -> Any:

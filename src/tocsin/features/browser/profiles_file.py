@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from tocsin.core.errors import ConfigError
 from tocsin.core.reading.fields import (
     BooleanType,
     ChoiceType,
@@ -101,28 +100,18 @@ def profiles_schema() -> dict[str, Any]:
 _MANAGED_ONLY = ("port", "headless", "proxy", "executable", "sandbox")
 
 
-class ProfilesFile:
+class ProfilesFile(WatchedFile[tuple[BrowserProfile, ...]]):
     """The profiles of the file, which is read again when it changes."""
 
     def __init__(self, path: Path, folder: Path) -> None:
         """`folder` has the directories of managed profiles that name no other one."""
-        self._file: WatchedFile[tuple[BrowserProfile, ...]] = WatchedFile(
+        super().__init__(
             path, lambda content: parse_yaml(content, path, lambda root: _read(root, folder)), (), is_run=True
         )
 
-    @property
-    def path(self) -> Path:
-        """The path of the profiles."""
-        return self._file.path
-
-    @property
-    def problem(self) -> ConfigError | None:
-        """The error in the current file, if any."""
-        return self._file.problem
-
     def all(self) -> dict[str, BrowserProfile]:
-        """Reason why the current file was rejected."""
-        return {profile.name: profile for profile in self._file.value}
+        """Return the profiles in force by name."""
+        return {profile.name: profile for profile in self.value}
 
 
 def _read(root: Node, folder: Path) -> tuple[BrowserProfile, ...]:

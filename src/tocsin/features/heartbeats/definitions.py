@@ -35,23 +35,16 @@ NAMED = RecordType((_NAME, *DEFINITION.fields))
 FIELDS = tuple(each.name for each in fields(HeartbeatDefinition))
 
 
-class HeartbeatFile:
+class HeartbeatFile(WatchedFile[Mapping[str, HeartbeatDefinition] | None]):
     """`heartbeats.yaml`, read again when it changes; a broken edit leaves the last good one in force."""
 
     def __init__(self, path: Path, zone: str) -> None:
         self._zone = zone
-        self._file: WatchedFile[Mapping[str, HeartbeatDefinition] | None] = WatchedFile(
-            path, lambda content: parse_yaml(content, path, self._read), None
-        )
-
-    @property
-    def path(self) -> Path:
-        """The path of the file."""
-        return self._file.path
+        super().__init__(path, lambda content: parse_yaml(content, path, self._read), None)
 
     def read(self) -> tuple[Mapping[str, HeartbeatDefinition] | None, ConfigError | None]:
         """Return the definitions in force, `None` if they are unknown, and why the present file is not in force."""
-        found, problem = self._file.read()
+        found, problem = super().read()
         return ({} if found is None and problem is None else found), problem
 
     def _read(self, root: Node) -> Mapping[str, HeartbeatDefinition]:

@@ -23,7 +23,7 @@ async def check_ssh(ssh: Ssh) -> AsyncIterator[Finding]:
         ssh.deny.patterns()
     except ConfigError as error:
         yield failure("ssh", error)
-    hosts = ssh.inventory.written().hosts
+    hosts = ssh.inventory.value.hosts
     if not hosts:
         return
     if shutil.which("ssh", path=ssh.program.environment().get("PATH", os.defpath)) is None:
@@ -38,7 +38,7 @@ async def check_ssh(ssh: Ssh) -> AsyncIterator[Finding]:
 
 def _hosts(ssh: Ssh) -> Iterator[Finding]:
     known = ssh.inventory.all()
-    for host in ssh.inventory.written().hosts:
+    for host in ssh.inventory.value.hosts:
         try:
             way_to(host, known)
         except ConfigError as error:

@@ -121,7 +121,6 @@ def _hosts(arguments: argparse.Namespace, out: Console, program: Program) -> int
 
 def _unbroken(ssh: Ssh) -> Ssh:
     """Raise ConfigError if the hosts file has errors: a command has no earlier version of it."""
-    ssh.inventory.written()
     if ssh.inventory.problem:
         raise ssh.inventory.problem
     return ssh

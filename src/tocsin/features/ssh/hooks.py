@@ -107,7 +107,7 @@ def request_of(subject: str, params: Mapping[str, Any]) -> SshRequest:
 
 async def check_subsystem(ssh: Ssh) -> SubsystemStatus:
     """Return the state of the hosts at their last health check."""
-    hosts, problem = ssh.inventory.written().hosts, ssh.inventory.problem
+    hosts, problem = ssh.inventory.value.hosts, ssh.inventory.problem
     if problem:
         told = f"the hosts file has errors: {problem}"
         return SubsystemStatus(SubsystemState.ERROR, told, attention=[AttentionItem(NoticeLevel.ERROR, told, "#/ssh")])

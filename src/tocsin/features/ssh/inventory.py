@@ -113,31 +113,16 @@ class HostsFile:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-class Inventory:
+class Inventory(WatchedFile[HostsFile]):
     """The hosts of the file, which is read again when it changes, and those of the configuration of `ssh`."""
 
     def __init__(self, path: Path, ssh_config: Path | None) -> None:
-        self._file: WatchedFile[HostsFile] = WatchedFile(
-            path, lambda content: parse_yaml(content, path, _read), HostsFile(), is_run=True
-        )
+        super().__init__(path, lambda content: parse_yaml(content, path, _read), HostsFile(), is_run=True)
         self._config = ssh_config
 
-    @property
-    def path(self) -> Path:
-        """The path of `ssh_hosts.yaml`."""
-        return self._file.path
-
-    @property
-    def problem(self) -> ConfigError | None:
-        """The error in the current file, if any."""
-        return self._file.problem
-
-    def written(self) -> HostsFile:
-        return self._file.value
-
     def all(self) -> dict[str, HostEntry]:
-        """Reason why the current file was rejected."""
-        found = {host.name: host for host in self.written().hosts}
+        """Return the hosts of both by name."""
+        found = {host.name: host for host in self.value.hosts}
         config = self._config or home() / ".ssh" / "config"
         for name in names_in(config):
             found.setdefault(name, HostEntry(name, source=HostSource.SSH_CONFIG))
@@ -146,10 +131,10 @@ class Inventory:
     def groups(self) -> dict[str, tuple[str, ...]]:
         """Return the names of the hosts in each group, sorted."""
         found: dict[str, set[str]] = {}
-        for host in self.written().hosts:
+        for host in self.value.hosts:
             for group in host.groups:
                 found.setdefault(group, set()).add(host.name)
-        for group, hosts in self.written().groups.items():
+        for group, hosts in self.value.groups.items():
             found.setdefault(group, set()).update(hosts)
         return {group: tuple(sorted(found[group])) for group in sorted(found)}
 

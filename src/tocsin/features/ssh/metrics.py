@@ -14,7 +14,7 @@ PROBED = Metric("tocsin_ssh_last_probe_timestamp_seconds", "Time of the latest p
 
 async def read_metrics(ssh: Ssh) -> Iterable[Sample]:
     """Return the health of all hosts."""
-    known = ssh.inventory.written().hosts
+    known = ssh.inventory.value.hosts
     probes = await ssh.last_probes() if known else []
     counts = {str(state): sum(probe.status is state for probe in probes) for state in HostHealth}
     return [

@@ -179,7 +179,7 @@ class Ssh:
 
     async def last_probes(self) -> list[HostHealthRecord]:
         """Return the last health results of the hosts of the file."""
-        names = {host.name for host in self.inventory.written().hosts}
+        names = {host.name for host in self.inventory.value.hosts}
         return [probe for name, probe in (await self._store.all()).items() if name in names]
 
     async def trust(

@@ -13,7 +13,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from tocsin.core.errors import ConfigError
 from tocsin.core.expressions.template import placeholder_problem
 from tocsin.core.reading.fields import BooleanType, ChoiceType, Field, ListType, RecordType, RecordValues, TextType
 from tocsin.core.reading.yaml_file import parse_yaml
@@ -122,28 +121,15 @@ class RuleTest:
     rules: Sequence[RuleOutcome]
 
 
-class Triggers:
+class Triggers(WatchedFile[tuple[Rule, ...]]):
     """The rules of one file, read again whenever it changes; one bad rule leaves the last good file in force."""
 
     def __init__(self, path: Path) -> None:
-        empty: tuple[Rule, ...] = ()
-        self._file: WatchedFile[tuple[Rule, ...]] = WatchedFile(
-            path, lambda content: parse_yaml(content, path, _read), empty, is_run=True, rests=True
-        )
-
-    @property
-    def path(self) -> Path:
-        """The path of the rules."""
-        return self._file.path
-
-    @property
-    def problem(self) -> ConfigError | None:
-        """The error in the current file; the last valid one stays in force, if there was one."""
-        return self._file.problem
+        super().__init__(path, lambda content: parse_yaml(content, path, _read), (), is_run=True, rests=True)
 
     def all(self) -> tuple[Rule, ...]:
         """Return the rules in force, in the order of the file."""
-        return self._file.value
+        return self.value
 
     def match(self, text: str, on: TriggerEvent = TriggerEvent.MESSAGE) -> Match | None:
         """Return the first rule for messages, or for pressed actions, whose pattern is found in the text."""

@@ -26,23 +26,11 @@ _HEAD = (
 _ENTRY = re.compile(r"^( *)- ", re.MULTILINE)
 
 
-class WatcherRules:
+class WatcherRules(WatchedFile[tuple[WatcherRule, ...]]):
     """The rules of one file."""
 
     def __init__(self, path: Path) -> None:
-        empty: tuple[WatcherRule, ...] = ()
-        self._file: WatchedFile[tuple[WatcherRule, ...]] = WatchedFile(
-            path, lambda content: read_rules(content, path), empty, is_run=True, rests=True
-        )
-
-    @property
-    def path(self) -> Path:
-        """The path of the rules."""
-        return self._file.path
-
-    def read(self) -> tuple[tuple[WatcherRule, ...], ConfigError | None]:
-        """Return the rules in force, and why the present file is not."""
-        return self._file.read()
+        super().__init__(path, lambda content: read_rules(content, path), (), is_run=True, rests=True)
 
 
 def read_rules(content: bytes, path: Path) -> tuple[WatcherRule, ...]:

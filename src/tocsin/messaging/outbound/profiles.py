@@ -130,7 +130,7 @@ class Profile:
         }
 
 
-class Profiles:
+class Profiles(WatchedFile[Mapping[str, Profile]]):
     """The profiles of one file, which is re-read when it changes."""
 
     def __init__(
@@ -141,31 +141,20 @@ class Profiles:
         `known_kind` resolves kinds and aliases and raises UnknownChannelError; `check` is called with
         kind and target of each entry and raises TocsinError for an invalid target.
         """
-        self._path = path
+        super().__init__(path, self.parse, {})
         self._known_kind = known_kind
         self._check = check
-        self._file: WatchedFile[Mapping[str, Profile]] = WatchedFile(path, self.parse, {})
-
-    @property
-    def path(self) -> Path:
-        """The path of the file."""
-        return self._path
-
-    @property
-    def problem(self) -> ConfigError | None:
-        """The error in the current file; the last valid one stays in effect, if there was one."""
-        return self._file.problem
 
     def all(self) -> tuple[Profile, ...]:
         """Return the profiles in effect, in the order of the file."""
-        return tuple(self._file.value.values())
+        return tuple(self.value.values())
 
     def get(self, name: str) -> Profile:
         """Return one profile.
 
         Raises UnknownProfileError, or ConfigError if the present file is broken and may define it.
         """
-        known, problem = self._file.read()
+        known, problem = self.read()
         if name in known:
             return known[name]
         if problem is not None:
@@ -175,7 +164,7 @@ class Profiles:
 
     def parse(self, content: bytes) -> Mapping[str, Profile]:
         """Return the profiles of a text by name; raises ConfigError."""
-        return parse_yaml(content, self._path, self._read)
+        return parse_yaml(content, self.path, self._read)
 
     def add(self, name: str, channel: str, target: str) -> None:
         """Add a target to a profile, which is created if there is none; the rest of the file is kept.
@@ -183,10 +172,10 @@ class Profiles:
         A target that the profile has already is ignored. Raises ConfigError or WriteError; then nothing has changed.
         """
         try:
-            before = self._path.read_text("utf-8") if self._path.exists() else ""
+            before = self.path.read_text("utf-8") if self.path.exists() else ""
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-            sentence = f"cannot change {self._path}: {reason}"
+            sentence = f"cannot change {self.path}: {reason}"
             raise ConfigError(sentence, hint="check the file and its directory") from None
         had = _targets(self.parse(before.encode()), name)
         if (channel, target) in had:
@@ -198,10 +187,10 @@ class Profiles:
             made = []
         if made != [(channel, target), *had]:  # the text has another form than the one that is edited here
             raise ConfigError(
-                f"cannot add a target to the profile {name} in {self._path}",
+                f"cannot add a target to the profile {name} in {self.path}",
                 hint=f"add {{channel: {channel}, target: {json.dumps(target)}}} to it in an editor",
             )
-        write_atomically(self._path, after)
+        write_atomically(self.path, after)
 
     def place(self, entry: ProfileEntry) -> str:
         """Return the position of an entry's mistake, as a prefix of the reason; empty for a valid entry."""

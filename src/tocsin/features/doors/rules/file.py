@@ -6,7 +6,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from tocsin.core.errors import ConfigError
 from tocsin.core.reading.fields import RecordValues
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
@@ -27,21 +26,11 @@ class PlacedRule(NamedTuple):
     place: str
 
 
-class RulesFile:
+class RulesFile(WatchedFile[Mapping[str, Sequence[PlacedRule]]]):
     """`doors.yaml`, read again when it changes; a broken edit leaves the last valid rules in force."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: WatchedFile[Mapping[str, Sequence[PlacedRule]]] = WatchedFile(path, self.parse, {})
-
-    @property
-    def path(self) -> Path:
-        """The path of the file."""
-        return self._path
-
-    def read(self) -> tuple[Mapping[str, Sequence[PlacedRule]], ConfigError | None]:
-        """Return the rules in force by door, and why the present file is not in force."""
-        return self._file.read()
+        super().__init__(path, self.parse, {})
 
     def parse(self, content: bytes) -> Mapping[str, Sequence[PlacedRule]]:
         """Return the rules of a text by door; raises ConfigError."""
@@ -49,7 +38,7 @@ class RulesFile:
 
     def of(self, door: str, preset: str) -> list[PlacedRule]:
         """Return the rules of a door in the order in which they are tried: its own, then those of its preset."""
-        return [*self.read()[0].get(door, ()), *(preset_rules(preset) if preset else ())]
+        return [*self.value.get(door, ()), *(preset_rules(preset) if preset else ())]
 
 
 def preset_names() -> list[str]:
