@@ -9,9 +9,7 @@ from typing import NamedTuple
 from tocsin.bot import keyboards
 from tocsin.bot.contract import (
     LABELS,
-    ChatHistory,
     ChatMode,
-    HistoryMessage,
     RunSkillForChat,
     SkillResult,
     StatusLines,
@@ -24,6 +22,7 @@ from tocsin.bot.executor import ChatExecutor, TaskContext, was_rejected
 from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.pressed import in_place, show_progress
 from tocsin.bot.talk.conversation_buffer import ConversationBuffer
+from tocsin.bot.talk.sessions import SessionEntry, Sessions
 from tocsin.channels.conversation import ConversationAdapter
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.errors import TocsinError
@@ -95,7 +94,7 @@ class Commands:
         self,
         executor: ChatExecutor,
         persistence: BotPersistence,
-        sessions: ChatHistory,
+        sessions: Sessions,
         buffer: ConversationBuffer,
         dependencies: CommandDependencies,
         channel: ConversationAdapter,
@@ -281,7 +280,7 @@ def is_for_others(message: InboundMessage, known: Container[str | None]) -> bool
     return unknown and message.chat_type != "private" and not message.mentions_bot
 
 
-def history_text(entries: Sequence[HistoryMessage]) -> str:
+def history_text(entries: Sequence[SessionEntry]) -> str:
     """Return the beginning of each message, with the length of those that are cut."""
     return "\n".join(f"{LABELS[entry.role]}: {_beginning(entry.content)}" for entry in entries)
 

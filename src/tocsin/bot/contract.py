@@ -44,47 +44,6 @@ class SkillResult:
     text: str = ""
 
 
-class HistoryMessage(Protocol):
-    """One message of a session's history."""
-
-    @property
-    def role(self) -> str:
-        """`user` or `assistant`."""
-
-    @property
-    def content(self) -> str:
-        """The text of the message."""
-
-
-class ChatHistory(Protocol):
-    """The history of each chat or topic: a window of limited length that expires after a period without messages."""
-
-    async def add(self, chat_id: str, role: str, content: str, message_id: str = "") -> object:
-        """Append one message; `message_id` is the product's ID, required if the message may be edited later."""
-
-    async def get(self, chat_id: str) -> Sequence[HistoryMessage]:
-        """Return the window, the oldest first."""
-
-    async def clear(self, chat_id: str) -> object:
-        """Delete the history."""
-
-    async def format_context(self, chat_id: str) -> str:
-        """Return the window as `Human: …` and `Assistant: …`."""
-
-    async def add_exchange(
-        self,
-        chat_id: str,
-        question: str,
-        answer: str,
-        id: str,
-        message_id: str = "",
-    ) -> object:
-        """Append question and answer together, once per `id`."""
-
-    async def edit(self, chat_id: str, message_id: str, content: str) -> object:
-        """Replace the text of a person's message if the window still contains it."""
-
-
 class RunSkillForChat(Protocol):
     """Runs one skill to completion; raises TocsinError if it cannot be started."""
 

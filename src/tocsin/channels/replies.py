@@ -1,6 +1,6 @@
 """The meaning of HTTP answers that all providers share."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from tocsin.core.errors import LONGEST_TOLD_S, ChannelError, FailureKind, RemoteError
@@ -110,3 +110,18 @@ async def invisibly(what: str, call: Awaitable[T]) -> T:
         said, code = str(failure).removeprefix("outcome unknown: "), failure.provider_code
         kind = FailureKind.TRANSIENT
         raise ChannelError(f"{what}: {said}", hint="send again", kind=kind, provider_code=code) from None
+
+
+async def repeat_once(call: Callable[[], Awaitable[T]]) -> T:
+    """Call, and repeat an unanswered call once; only for idempotent calls."""
+    try:
+        return await call()
+    except RemoteError as failure:
+        if failure.kind is not FailureKind.AMBIGUOUS:
+            raise
+        unanswered = failure
+    try:
+        return await call()
+    except RemoteError as second:
+        # Even if the second attempt failed to connect, the first may have arrived.
+        raise second if second.kind is FailureKind.PERMANENT else unanswered from None

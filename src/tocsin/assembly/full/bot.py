@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from tocsin.bot.commands import CommandDependencies, Commands
 from tocsin.bot.contract import (
-    ChatHistory,
     ChatMode,
     FindProvider,
     Hold,
@@ -55,7 +54,7 @@ class BotDependencies:
     stores: BotStores
     clock: Clock
     audit: AuditTrail
-    sessions: ChatHistory
+    sessions: Sessions
     channel: ConversationAdapter
     tell: Tell
     executor: ChatExecutor

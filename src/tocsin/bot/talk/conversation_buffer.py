@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from tocsin.bot.contract import ASSISTANT, USER, ChatHistory
+from tocsin.bot.contract import ASSISTANT, USER
+from tocsin.bot.talk.sessions import Sessions
 from tocsin.providers.contract import Turn
 
 _OPEN = 50  # exchanges per chat; one that is never closed must not stay forever
@@ -31,7 +32,7 @@ class Exchange:
 class ConversationBuffer:
     """Adds question and answer to the history together, once the answer is durably queued."""
 
-    def __init__(self, sessions: ChatHistory, max_turns: int) -> None:
+    def __init__(self, sessions: Sessions, max_turns: int) -> None:
         self._sessions = sessions
         self._max_turns = max_turns  # including the question
         self._open: dict[str, list[Exchange]] = {}

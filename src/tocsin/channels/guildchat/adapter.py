@@ -4,9 +4,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.contract import ChannelSpec, MessageGoneError, OutboundAdapter, Part, Sent, Tools
-from tocsin.channels.guildchat.api import API_URL, BOT_TOKEN, MAX_CHARS, SUPPRESS_EMBEDS, GuildchatApi, repeat_once
+from tocsin.channels.guildchat.api import API_URL, BOT_TOKEN, MAX_CHARS, SUPPRESS_EMBEDS, GuildchatApi
 from tocsin.channels.guildchat.settings import PUBLIC_KEY
 from tocsin.channels.model import FileLimits, degraded, native
+from tocsin.channels.replies import repeat_once
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable, boolean
 from tocsin.core.errors import ChannelError

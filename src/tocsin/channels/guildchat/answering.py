@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, visible
-from tocsin.channels.guildchat.api import MAX_CHARS, SUPPRESS_EMBEDS, GuildchatApi, repeat_once
+from tocsin.channels.guildchat.api import MAX_CHARS, SUPPRESS_EMBEDS, GuildchatApi
 from tocsin.channels.guildchat.interactions import snowflake
 from tocsin.channels.guildchat.markdown import GuildMarkdown
 from tocsin.channels.inbound import answer_in_parts, as_channel_error
-from tocsin.channels.replies import refused
+from tocsin.channels.replies import refused, repeat_once
 from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.text.markup import Block, PlainText, TextRun, literal, render
 from tocsin.core.time.clock import Clock

@@ -3,13 +3,13 @@
 Source: docs/facts/guildchat.md.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from tocsin import __version__
 from tocsin.channels.replies import rate_limited, refused, still_throttled, unusable
 from tocsin.core.config.variables import Variable, base_url, token
-from tocsin.core.errors import ChannelError, FailureKind, RemoteError, clamp_retry_after_s
+from tocsin.core.errors import ChannelError, FailureKind, clamp_retry_after_s
 from tocsin.core.http.bodies import UploadedFile, multipart
 from tocsin.core.http.departure import upload_s
 from tocsin.core.http.transport import CALL_TIMEOUT_S
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tocsin.core.http.transport import HttpResponse, Transport
     from tocsin.core.time.clock import Clock
 
-T = TypeVar("T")
 
 BOT_TOKEN = Variable(
     "GUILDCHAT_BOT_TOKEN",
@@ -160,21 +159,6 @@ class GuildchatApi:
             raise still_throttled(wait_s, "429", whole_account=everywhere >= here)
         if wait_s > 0:
             await self._clock.sleep(wait_s)
-
-
-async def repeat_once(call: Callable[[], Awaitable[T]]) -> T:
-    """Call, and repeat an unanswered call once; only for idempotent calls."""
-    try:
-        return await call()
-    except RemoteError as failure:
-        if failure.kind is not FailureKind.AMBIGUOUS:
-            raise
-        unanswered = failure
-    try:
-        return await call()
-    except RemoteError as second:
-        # Even if the second attempt failed to connect, the first may have arrived.
-        raise second if second.kind is FailureKind.PERMANENT else unanswered from None
 
 
 def _judge(reply: "HttpResponse", answer: dict[str, Any] | None, *, quoted: bool) -> dict[str, Any]:

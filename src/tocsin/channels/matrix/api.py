@@ -1,18 +1,15 @@
 """The client of the client-server API: calls, and the meaning of answers. Source: docs/facts/matrix.md, "Errors"."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from tocsin.channels.attached import AttachedFile
-from tocsin.channels.replies import invisibly, rate_limited, refused, unusable
+from tocsin.channels.replies import invisibly, rate_limited, refused, repeat_once, unusable
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable, base_url, token
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, clamp_retry_after_s
 from tocsin.core.http.bodies import StreamedBody, file_body
 from tocsin.core.http.departure import upload_s
 from tocsin.core.http.transport import CALL_TIMEOUT_S, HttpResponse, Transport
-
-T = TypeVar("T")
 
 URL = Variable("MATRIX_URL", base_url, "", "Address of the homeserver, such as https://matrix.org.", required=True)
 TOKEN = Variable(
@@ -92,21 +89,6 @@ def _found(reply: HttpResponse, proof: str) -> dict[str, Any]:
     if reply.status == 200 and isinstance(answer.get(proof), str):
         return answer
     raise _failure(reply, answer)
-
-
-async def repeat_once(call: Callable[[], Awaitable[T]]) -> T:
-    """Call, and repeat an unanswered call once."""
-    try:
-        return await call()
-    except RemoteError as failure:
-        if failure.kind is not FailureKind.AMBIGUOUS:
-            raise
-        unanswered = failure
-    try:
-        return await call()
-    except RemoteError as second:
-        # Even if the second attempt failed to connect, the first may have arrived.
-        raise second if second.kind is FailureKind.PERMANENT else unanswered from None
 
 
 def _failure(reply: HttpResponse, answer: dict[str, Any]) -> RemoteError:

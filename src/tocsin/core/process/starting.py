@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from tocsin.core.errors import ProcessError
 from tocsin.core.process.forking import shared_server
@@ -47,23 +47,6 @@ class Finished:
     exit_code: int
     stdout: str
     stderr: str
-
-
-class Child(Protocol):
-    """A running child process."""
-
-    @property
-    def pid(self) -> int:
-        """Its process ID, which is also the ID of its group and of its session."""
-
-    async def wait(self, timeout_s: float | None = None) -> int | None:
-        """Return the exit code, a negative number for a signal, or `None` after `timeout_s`."""
-
-    def stop(self, grace_s: float) -> None:
-        """Send SIGTERM to the group, and kill it after `grace_s`. Returns at once."""
-
-    def kill(self) -> None:
-        """Kill the group."""
 
 
 async def run(
@@ -104,7 +87,7 @@ async def streaming(
     wrapped: bool = False,
     supervised: bool = False,
     attach: Callable[[int], Coroutine[Any, Any, None]] | None = None,
-) -> AsyncIterator[Child]:
+) -> AsyncIterator["Child"]:
     """Run `argv` during the block, and kill the rest of its group at the end.
 
     `on_output` gets the output as it arrives: `stdout` or `stderr`, and bytes. With `wrapped`, argv[0] only wraps the
@@ -116,7 +99,7 @@ async def streaming(
     supervised = supervised and SUPERVISES
     if supervised:
         _refuse_what_is_not_there(argv[0], os.defpath if env is None else env.get("PATH", os.defpath))
-    child = _Streamer(on_output, wrapped=wrapped or supervised, supervised=supervised)
+    child = Child(on_output, wrapped=wrapped or supervised, supervised=supervised)
     if supervised and env is not None and (server := shared_server(argv, env)):
         await _enter(server.start(child, argv, env, cwd, is_fed=bool(data)), child, argv, env, cwd)
     else:
@@ -178,7 +161,7 @@ def kill_group(pid: int) -> None:
 
 
 async def _start(
-    child: "_Child", argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path | None, before: Sequence[str] = ()
+    child: "_Process", argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path | None, before: Sequence[str] = ()
 ) -> None:
     loop = asyncio.get_running_loop()
     start = loop.subprocess_exec(lambda: child, *before, *argv, env=env, cwd=cwd, start_new_session=True)
@@ -187,7 +170,7 @@ async def _start(
 
 async def _enter(
     start: Coroutine[Any, Any, object],
-    child: "_Child",
+    child: "_Process",
     argv: Sequence[str],
     env: Mapping[str, str] | None,
     cwd: Path | None,
@@ -238,13 +221,13 @@ async def _first(*works: Coroutine[Any, Any, object]) -> None:
         await asyncio.wait(tasks)
 
 
-async def _abandon(starting: Awaitable[object], child: "_Child") -> None:
+async def _abandon(starting: Awaitable[object], child: "_Process") -> None:
     with suppress(OSError, ValueError):
         await starting
         await child.end()
 
 
-class _Child(asyncio.SubprocessProtocol):
+class _Process(asyncio.SubprocessProtocol):
     """A child process, with its end and its termination.
 
     Not asyncio's own streams: they wait for all processes that inherited the child's pipes.
@@ -289,7 +272,7 @@ class _Child(asyncio.SubprocessProtocol):
             self._transport.close()
 
 
-class _Collector(_Child):
+class _Collector(_Process):
     """Collects the beginning of its child's output."""
 
     def __init__(self) -> None:
@@ -305,8 +288,8 @@ class _Collector(_Child):
         return Finished(self.exit_code(), stdout, stderr)
 
 
-class _Streamer(_Child):
-    """Passes on its child's output, and can stop the child."""
+class Child(_Process):
+    """A running child process, whose output is passed on; `pid` is also the ID of its group and of its session."""
 
     def __init__(self, on_output: Callable[[str, bytes], None], *, wrapped: bool, supervised: bool) -> None:
         super().__init__()
@@ -336,6 +319,7 @@ class _Streamer(_Child):
         return [pipe for pipe in pipes if pipe is not None and not pipe.is_closing()]
 
     async def wait(self, timeout_s: float | None = None) -> int | None:
+        """Return the exit code, a negative number for a signal, or `None` after `timeout_s`."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self.exited.wait()
@@ -344,12 +328,14 @@ class _Streamer(_Child):
         return self.exit_code()
 
     def stop(self, grace_s: float) -> None:
+        """Send SIGTERM to the group, and kill it after `grace_s`. Returns at once."""
         self._ask_to_end()
         if self._timer:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(grace_s, self.kill)
 
     def kill(self) -> None:
+        """Kill the group."""
         if self.exited.is_set():  # its PID may belong to another process now
             return
         if self._supervised:

@@ -9,10 +9,10 @@ import asyncio
 import logging
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 from tocsin.core.errors import StoreUnavailableError
-from tocsin.core.storage.redis_client import load_script
+from tocsin.core.storage.redis_client import RedisClient, load_script
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import RateLimiter
 
@@ -29,13 +29,6 @@ _LUA = Path(__file__).parent / "lua"
 _TAKE = replace(load_script(_LUA, "take", MINUTE_US=60_000_000), fleeting=True)
 
 
-class RunsScripts(Protocol):
-    """The part of a Redis client that these buckets use."""
-
-    async def run(self, script: Any, keys: Any, args: Any) -> Any:
-        """Run a script as one transaction."""
-
-
 class _Asked(NamedTuple):
     key: str
     per_minute: int
@@ -45,7 +38,7 @@ class _Asked(NamedTuple):
 class SharedBuckets:
     """Takes tokens from buckets in Redis, in batches; a late or failed call decides nothing."""
 
-    def __init__(self, client: RunsScripts, clock: Clock, *, prefix: str = "tocsin", wait_s: float = WAIT_S) -> None:
+    def __init__(self, client: RedisClient, clock: Clock, *, prefix: str = "tocsin", wait_s: float = WAIT_S) -> None:
         self._client = client
         self._clock = clock
         self._prefix = f"{{{prefix}:limits}}:"
