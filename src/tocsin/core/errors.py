@@ -1,6 +1,6 @@
 """The error hierarchy: every error has a one-sentence message, a hint for the next step, and a stable code."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import ClassVar
 
@@ -141,3 +141,11 @@ class UnknownChannelError(ChannelError):
 
 def _with_hint(sentence: str, hint: str) -> str:
     return f"{sentence}{'; ' if ': ' in sentence else ': '}{hint}" if hint else sentence
+
+
+def walk_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error and its causes, the nearest first."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__

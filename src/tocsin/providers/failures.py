@@ -5,7 +5,7 @@ Imported together with the SDKs, in a thread.
 
 import logging
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import httpx2
 from pydantic_ai.exceptions import (
@@ -19,7 +19,7 @@ from pydantic_ai.exceptions import (
     UnexpectedModelBehavior,
 )
 
-from tocsin.core.errors import FailureKind
+from tocsin.core.errors import FailureKind, walk_causes
 from tocsin.core.http.transport import describe_os_error, displayed_host
 from tocsin.providers.contract import ProviderError
 from tocsin.providers.endpoint import ModelEndpoint, refused_key_error
@@ -171,11 +171,3 @@ def _quoted(body: object, redact: Callable[[str], str]) -> str:
     line = "".join(c if c.isprintable() else " " for c in redact(message))
     line = " ".join(line.split())
     return f": {line if len(line) <= MAX_QUOTED_CHARS else line[: MAX_QUOTED_CHARS - 1] + '…'}"
-
-
-def walk_causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and its causes, the nearest first."""
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__ or cause.__context__

@@ -29,6 +29,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model as SdkModel
 from pydantic_ai.settings import ModelSettings
 
+from tocsin.core.errors import walk_causes
 from tocsin.providers.contract import Completion, ModelTool, ProviderError, Question, Turn, WorkLimits, WorkReport
 from tocsin.providers.endpoint import CallTimeouts, ModelEndpoint
 from tocsin.providers.failures import (
@@ -37,7 +38,6 @@ from tocsin.providers.failures import (
     status_error,
     to_provider_error,
     unreadable_error,
-    walk_causes,
 )
 from tocsin.providers.stream_relay import StreamRelay
 from tocsin.providers.unstreamed import UnstreamedError, read_completion, was_to_stream

@@ -89,7 +89,6 @@ class Lease:
             return
         token, self.token = self.token, 0
         sql = "UPDATE leases SET holder = '' WHERE name = ? AND token = ?"
-
         await self._database.execute(sql, [self.name, token])
 
     def confirm(self, connection: sqlite3.Connection) -> None:
@@ -101,11 +100,7 @@ class Lease:
 
     async def _renew(self, now: float) -> bool:
         sql = "UPDATE leases SET beat = beat + 1 WHERE name = ? AND token = ? AND holder = ?"
-
-        def work(connection: sqlite3.Connection) -> bool:
-            return connection.execute(sql, [self.name, self.token, self._holder]).rowcount == 1
-
-        if not await self._database.write(work):
+        if not await self._database.execute(sql, [self.name, self.token, self._holder]):
             return False
         self._beaten_at = now
         return True

@@ -1,8 +1,6 @@
 """Redis errors as plain sentences."""
 
-from collections.abc import Iterator
-
-from tocsin.core.errors import StoreUnavailableError
+from tocsin.core.errors import StoreUnavailableError, walk_causes
 
 # For script flags, ZMSCORE, and `ZRANGE … BYSCORE` as used here.
 OLDEST_VERSION = (7, 0)
@@ -66,7 +64,7 @@ def failure(error: Exception, where: str) -> Exception:
     from redis.exceptions import RedisError, ResponseError
     from redis.exceptions import TimeoutError as SilentError
 
-    if any(isinstance(cause, TimeoutError | SilentError) for cause in _causes(error)):
+    if any(isinstance(cause, TimeoutError | SilentError) for cause in walk_causes(error)):
         sentence = f"Redis at {where} does not respond in time"
         return StoreUnavailableError(sentence, hint="it is paused, overloaded or unreachable; the operation is retried")
     if not isinstance(error, RedisError | OSError):
@@ -87,14 +85,7 @@ def _reason(error: BaseException) -> str:
     """Return the system's message, without the address that the library prepends."""
     import ssl
 
-    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(error)):
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in walk_causes(error)):
         return "its certificate could not be verified; trust your own CA with ?ssl_ca_certs=/path in REDIS_URL"
-    said = (cause.strerror for cause in _causes(error) if isinstance(cause, OSError) and cause.strerror)
+    said = (cause.strerror for cause in walk_causes(error) if isinstance(cause, OSError) and cause.strerror)
     return next(said, "connection lost").lower()
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__ or cause.__context__

@@ -118,16 +118,17 @@ class SqliteStore:
             "SELECT * FROM deliveries INDEXED BY deliveries_key WHERE channel = ? AND target = ? AND key = ?"
             " AND key <> '' AND status IN ('sent', 'uncertain') ORDER BY seq DESC LIMIT 1"
         )
-        words = [storable(channel), storable(target), storable(key)]
-        row = await self._database.read(lambda c: c.execute(sql, words).fetchone())
-        return to_delivery(row) if row else None
+        return await self._find(sql, channel, target, key)
 
     async def thread_root(self, channel: str, target: str, thread: str) -> Delivery | None:
         sql = (
             "SELECT * FROM deliveries INDEXED BY deliveries_thread WHERE channel = ? AND target = ? AND thread = ?"
             " AND thread <> '' AND status = 'sent' AND ref <> '' ORDER BY seq LIMIT 1"
         )
-        words = [storable(channel), storable(target), storable(thread)]
+        return await self._find(sql, channel, target, thread)
+
+    async def _find(self, sql: str, *texts: str) -> Delivery | None:
+        words = list(map(storable, texts))
         row = await self._database.read(lambda c: c.execute(sql, words).fetchone())
         return to_delivery(row) if row else None
 

@@ -71,13 +71,8 @@ class SkillResults:
 
     async def mark_applied(self, run_id: str) -> bool:
         """Record that a patch was applied; return False if it was applied before."""
-        now = self._clock.now()
-
-        def work(connection: sqlite3.Connection) -> bool:
-            sql = "UPDATE assistant_results SET applied_at = ? WHERE run_id = ? AND applied_at IS NULL"
-            return connection.execute(sql, [now, run_id]).rowcount == 1
-
-        return await self._database.write(work)
+        sql = "UPDATE assistant_results SET applied_at = ? WHERE run_id = ? AND applied_at IS NULL"
+        return await self._database.execute(sql, [self._clock.now(), run_id]) == 1
 
     async def prune(self) -> None:
         """Delete results that are older than runs are kept."""

@@ -32,16 +32,11 @@ class BrowserStore:
 
     async def end(self, process: BrowserProcess, at: float, problem: str = "") -> bool:
         """Record that a browser has ended; return False if that was recorded already."""
-
-        def work(connection: sqlite3.Connection) -> bool:
-            done = connection.execute(
-                "UPDATE browser_processes SET ended_at = ?, problem = ?"
-                " WHERE profile = ? AND identity = ? AND ended_at IS NULL",
-                [at, problem, process.profile, process.identity],
-            )
-            return done.rowcount > 0
-
-        return await self._database.write(work)
+        sql = (
+            "UPDATE browser_processes SET ended_at = ?, problem = ?"
+            " WHERE profile = ? AND identity = ? AND ended_at IS NULL"
+        )
+        return await self._database.execute(sql, [at, problem, process.profile, process.identity]) > 0
 
     async def forget(self, profile: str) -> None:
         """Delete the record of a profile's browser."""

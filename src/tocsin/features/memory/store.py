@@ -305,12 +305,8 @@ class MemoryStore:
 
     async def forget_removed(self, now: float) -> int:
         """Permanently delete entries that were removed before the undo period; return how many."""
-
-        def work(connection: sqlite3.Connection) -> int:
-            deleted = connection.execute("DELETE FROM memory_entries WHERE removed_at <= ?", [now - UNDO_DAYS * DAY_S])
-            return deleted.rowcount
-
-        return await self._database.write(work)
+        sql = "DELETE FROM memory_entries WHERE removed_at <= ?"
+        return await self._database.execute(sql, [now - UNDO_DAYS * DAY_S])
 
     async def stats(self, now: float) -> MemoryStats:
         return await self._database.read(lambda connection: read_stats(connection, now))

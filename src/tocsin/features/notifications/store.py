@@ -152,9 +152,7 @@ class NotificationStore:
     async def prune(self, now: float) -> int:
         """Delete expired notifications; return how many."""
         sql = "DELETE FROM notifications WHERE created_at <= ?"
-        return await self._database.write(
-            lambda connection: connection.execute(sql, [now - KEEP_DAYS * 86400]).rowcount
-        )
+        return await self._database.execute(sql, [now - KEEP_DAYS * 86400])
 
     async def due(self, now: float, levels: Collection[NoticeLevel]) -> list[Notification]:
         """Return due notifications, oldest first: new ones, and those forwarded an hour ago and repeated since."""

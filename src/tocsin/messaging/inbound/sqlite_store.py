@@ -232,20 +232,13 @@ class SqliteInbox:
 
     async def _in_batches(self, sql: str, value: float) -> int:
         """Repeat a statement that changes a bounded number of rows until it changes none."""
-
-        def work(connection: sqlite3.Connection) -> int:
-            return connection.execute(sql, [value, PRUNED_AT_ONCE]).rowcount
-
         done = 0
-        while changed := await self._database.write(work):
+        while changed := await self._database.execute(sql, [value, PRUNED_AT_ONCE]):
             done += changed
         return done
 
     async def _change(self, sql: str, values: Sequence[object]) -> bool:
-        def work(connection: sqlite3.Connection) -> bool:
-            return connection.execute(sql, values).rowcount > 0
-
-        return await self._database.write(work)
+        return await self._database.execute(sql, values) > 0
 
 
 def _rows(found: Iterable[sqlite3.Row]) -> Iterator[tuple[int, dict[str, Any]]]:

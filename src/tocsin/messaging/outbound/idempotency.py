@@ -138,16 +138,10 @@ class SqliteKeys:
 
     async def renew(self, key: str) -> None:
         until = self._clock.monotonic() + LEASE_S
-        await self._run("UPDATE idempotency SET lease_until = ? WHERE key = ?", until, key)
+        await self._database.execute("UPDATE idempotency SET lease_until = ? WHERE key = ?", [until, key])
 
     async def finish(self, key: str, status: int, body: str) -> None:
-        await self._run("UPDATE idempotency SET status = ?, body = ? WHERE key = ?", status, body, key)
+        await self._database.execute("UPDATE idempotency SET status = ?, body = ? WHERE key = ?", [status, body, key])
 
     async def forget(self, key: str) -> None:
-        await self._run("DELETE FROM idempotency WHERE key = ?", key)
-
-    async def _run(self, sql: str, *values: object) -> None:
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(sql, values)
-
-        await self._database.write(work)
+        await self._database.execute("DELETE FROM idempotency WHERE key = ?", [key])

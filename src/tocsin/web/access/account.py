@@ -150,7 +150,7 @@ class DashboardAccount:
                 kept = await self._database.read(_stored_hash)
                 if not kept or not await self._checks.matches(self._password, kept):
                     kept = await self._checks.hash(self._password)
-                    await self._database.write(lambda connection: _keep_hash(connection, kept))
+                    await self._database.execute("INSERT OR REPLACE INTO access_password VALUES (1, ?)", [kept])
                 self._hash = kept
             return self._hash
 
@@ -164,7 +164,3 @@ def _remember(pairs: OrderedDict[tuple[str, bytes], None], pair: tuple[str, byte
 def _stored_hash(connection: sqlite3.Connection) -> str:
     row = connection.execute("SELECT hash FROM access_password").fetchone()
     return str(row["hash"]) if row else ""
-
-
-def _keep_hash(connection: sqlite3.Connection, hashed: str) -> None:
-    connection.execute("INSERT OR REPLACE INTO access_password VALUES (1, ?)", [hashed])

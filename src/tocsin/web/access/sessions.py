@@ -82,13 +82,9 @@ class LoginSessions:
         return await self._renewed(session, now, now + lifetime)
 
     async def _renewed(self, session: LoginSession, now: float, end: float) -> LoginSession | None:
-        def move(connection: sqlite3.Connection) -> bool:
-            changed = connection.execute(
-                "UPDATE access_sessions SET seen_at = ?, expires_at = ? WHERE hash = ?", [now, end, _hash(session.id)]
-            )
-            return changed.rowcount > 0
-
-        still_there = await self._database.write(move)  # False if its owner has signed out meanwhile
+        sql = "UPDATE access_sessions SET seen_at = ?, expires_at = ? WHERE hash = ?"
+        # 0 if its owner has signed out meanwhile.
+        still_there = await self._database.execute(sql, [now, end, _hash(session.id)])
         return session._replace(expires_at=end, renewed=True) if still_there else None
 
     async def end(self, session_id: str) -> str:

@@ -104,14 +104,9 @@ class ApiTokens:
         text = PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
         made = ApiToken(new_id(), name, tuple(s for s in SCOPES if s in chosen), self._clock.now(), None, only)
 
-        def insert(connection: sqlite3.Connection) -> bool:
-            done = connection.execute(
-                "INSERT INTO access_tokens VALUES (?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (name) DO NOTHING",
-                [made.id, name, _hash(text), " ".join(made.scopes), made.created_at, " ".join(only)],
-            )
-            return done.rowcount > 0
-
-        if not await self._database.write(insert):
+        sql = "INSERT INTO access_tokens VALUES (?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (name) DO NOTHING"
+        row = [made.id, name, _hash(text), " ".join(made.scopes), made.created_at, " ".join(only)]
+        if not await self._database.execute(sql, row):
             raise TokenNameTakenError(
                 f"a token named {name} already exists", hint="revoke it first, or choose another name"
             )
@@ -168,7 +163,7 @@ class ApiTokens:
             return None
         found, now = _token_of(row), self._clock.now()
         if found.last_used_at is None or now - found.last_used_at >= _NOTED_EVERY_S:
-            await self._database.write(lambda connection: _note_use(connection, found.id, now))
+            await self._database.execute("UPDATE access_tokens SET last_used_at = ? WHERE id = ?", [now, found.id])
         return found
 
     def _record(self, action: AuditAction, token: ApiToken, caller: Caller) -> None:
@@ -183,10 +178,6 @@ class ApiTokens:
 def is_api_token(text: str) -> bool:
     """Return True if the text has the format of an API token; GATEWAY_TOKEN may not."""
     return text.startswith(PREFIX)
-
-
-def _note_use(connection: sqlite3.Connection, token_id: str, at: float) -> None:
-    connection.execute("UPDATE access_tokens SET last_used_at = ? WHERE id = ?", [at, token_id])
 
 
 def _token_of(row: sqlite3.Row) -> ApiToken:

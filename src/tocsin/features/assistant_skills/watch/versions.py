@@ -1,7 +1,5 @@
 """The versions of files on which each skill has acted, claimed in the database so that it acts on none twice."""
 
-import sqlite3
-
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 
@@ -17,13 +15,8 @@ class ActedVersions:
 
     async def claim(self, skill: str, folder: str, path: str, version: str) -> bool:
         """Claim a version; return whether it was not claimed before."""
-        row = (skill, folder, path, version, self._clock.now())
-
-        def work(connection: sqlite3.Connection) -> bool:
-            sql = "INSERT OR IGNORE INTO assistant_versions VALUES (?, ?, ?, ?, ?)"
-            return connection.execute(sql, row).rowcount == 1
-
-        return await self._database.write(work)
+        sql = "INSERT OR IGNORE INTO assistant_versions VALUES (?, ?, ?, ?, ?)"
+        return await self._database.execute(sql, (skill, folder, path, version, self._clock.now())) == 1
 
     async def prune(self) -> None:
         oldest = self._clock.now() - KEPT_S

@@ -106,13 +106,8 @@ class NoticeReceivers:
         if not self._profile:
             await asyncio.to_thread(change_env_file, context.settings_file, {NOTIFY_PROFILE.name: name})
         self._profile = name
-        now = context.clock.now()
-        row = (kind, target, now)
-
-        def keep(connection: sqlite3.Connection) -> None:
-            connection.execute("REPLACE INTO notifications_target VALUES (1, ?, ?, ?)", row)
-
-        await context.database.write(keep)
+        row = (kind, target, context.clock.now())
+        await context.database.execute("REPLACE INTO notifications_target VALUES (1, ?, ?, ?)", row)
         facts = {"profile": name, "channel": kind, "target": target}
         context.audit.record(NOTIFICATION_TARGET, f"notices go to {kind} {target}", source=source, metadata=facts)
         return await self.confirmed()
