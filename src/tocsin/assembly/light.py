@@ -2,22 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tocsin.channels.contract import OutboundAdapter, Tools
 from tocsin.channels.registry import ChannelState, Registry, discover
 from tocsin.core.config.settings import LateLayer, Settings
+from tocsin.features.contract import Feature
 from tocsin.features.registry import find_features
-
-if TYPE_CHECKING:
-    from tocsin.features.contract import Feature
 
 
 class Installed(NamedTuple):
     """The installed channels and features, and a sentence for each plug-in that cannot be loaded."""
 
     channels: Sequence[type[OutboundAdapter]]
-    features: "Sequence[Feature]" = ()
+    features: Sequence[Feature] = ()
     problems: Sequence[str] = ()
 
 
@@ -47,7 +45,7 @@ def load_settings(
     return settings, installed
 
 
-def late_layers(features: "Sequence[Feature]") -> list[LateLayer]:
+def late_layers(features: Sequence[Feature]) -> list[LateLayer]:
     """Return the settings layers of features, which are queried last."""
     return [LateLayer(each.name, each.settings_layer) for each in features if each.settings_layer]
 

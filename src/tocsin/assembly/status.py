@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from tocsin import __version__
+from tocsin.assembly.program import App
 from tocsin.assembly.storage import redis_trouble
 from tocsin.assembly.subsystems import feature_subsystems
 from tocsin.core.config.data_dir import directory_id
@@ -16,7 +17,7 @@ from tocsin.core.time.timestamps import duration_words
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.contract import Subsystem
 from tocsin.runs.filters import RunFilter
-from tocsin.runs.model import AT_WORK, FAILING, RunStatus
+from tocsin.runs.model import AT_WORK, FAILING, RunStatus, RunSummary
 from tocsin.scheduling.zones import default_zone
 from tocsin.status.model import (
     RECENT_RUNS,
@@ -31,14 +32,10 @@ from tocsin.status.model import (
 from tocsin.status.services import bot_service, gateway_health, gateway_service, scheduler_service
 from tocsin.status.subsystems import DAY_S, audit_status, bus_status, disk_attention, messaging_status
 
-if TYPE_CHECKING:
-    from tocsin.assembly.program import App
-    from tocsin.runs.model import RunSummary
-
 T = TypeVar("T")
 
 
-async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusReport:
+async def status_report(app: App, *, uptime_s: float | None = None) -> StatusReport:
     """Check every subsystem and service; a part that cannot be read is an attention item, and the others are shown.
 
     `uptime_s` is the uptime of the service that calls this.
@@ -75,7 +72,7 @@ async def _unless_unreadable(what: str, read: Awaitable[T], unreadable: list[Att
         return None
 
 
-async def check_subsystems(app: "App", redis: str | None) -> dict[str, SubsystemStatus]:
+async def check_subsystems(app: App, redis: str | None) -> dict[str, SubsystemStatus]:
     """Return the subsystems in their order.
 
     `redis` is the reason why Redis does not respond; empty if it does, None if it is not used.
@@ -95,11 +92,11 @@ def _is_used(status: SubsystemStatus) -> bool:
     return status.status not in {SubsystemState.UNCONFIGURED, SubsystemState.DISABLED}
 
 
-def _known(app: "App") -> dict[str, Subsystem]:
+def _known(app: App) -> dict[str, Subsystem]:
     return sort_subsystems(each for feature in app.installed.features for each in feature.subsystems)
 
 
-def list_attention(app: "App", subsystems: Mapping[str, SubsystemStatus]) -> list[AttentionItem]:
+def list_attention(app: App, subsystems: Mapping[str, SubsystemStatus]) -> list[AttentionItem]:
     """Return the items that need a person, the most urgent first."""
     items = [item for status in subsystems.values() for item in status.attention]
     items += disk_attention(app.settings.data_dir)
@@ -109,7 +106,7 @@ def list_attention(app: "App", subsystems: Mapping[str, SubsystemStatus]) -> lis
     return by_severity(items)
 
 
-async def status_lines(app: "App") -> list[str]:
+async def status_lines(app: App) -> list[str]:
     """Return the lines of the bot's `/status`, without details, because any allowed chat may request them."""
     subsystems = await check_subsystems(app, await redis_trouble(app.settings, app.redis))
     known = _known(app)
@@ -122,7 +119,7 @@ async def status_lines(app: "App") -> list[str]:
     return [*lines, *await app.features.status_lines()]
 
 
-async def recent_run_lines(app: "App") -> list[str]:
+async def recent_run_lines(app: App) -> list[str]:
     """Return the lines of the bot's `/runs`, without output, because any allowed chat may request them."""
     runs, now = app.runs(), app.clock.now()
     found = (await runs.search(limit=RECENT_RUNS)).items
@@ -134,7 +131,7 @@ async def recent_run_lines(app: "App") -> list[str]:
     ]
 
 
-async def _services(app: "App", redis: str | None) -> list[ServiceStatus]:
+async def _services(app: App, redis: str | None) -> list[ServiceStatus]:
     settings, chosen = app.settings, app.registry.bot_channel()
     instance = directory_id(settings.data_dir)
     health, scheduler = await asyncio.gather(
@@ -147,7 +144,7 @@ async def _services(app: "App", redis: str | None) -> list[ServiceStatus]:
     return [gateway_service(health, instance), bot_service(health, instance, missing), kept, scheduler]
 
 
-async def _runs(app: "App") -> "tuple[RunCounts, Sequence[RunSummary]]":
+async def _runs(app: App) -> tuple[RunCounts, Sequence[RunSummary]]:
     store, since = app.stores.runs(), app.clock.now() - DAY_S
     counts = await store.counts(
         RunFilter(status=AT_WORK - {RunStatus.WAITING}),

@@ -6,10 +6,8 @@ The package `ui` in a feature's folder defines `PAGE` and holds the modules of t
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
 
 
 class MenuGroup(StrEnum):
@@ -76,15 +74,15 @@ class SshServer(NamedTuple):
 
     name: str
     port: int
-    key: "Path"  # a private key that it accepts
-    known_hosts: "Path"
+    key: Path  # a private key that it accepts
+    known_hosts: Path
 
 
 class TourDemo(Protocol):
     """The running demo, as the pages of the tour prepare it for their pictures."""
 
     @property
-    def home(self) -> "Path":
+    def home(self) -> Path:
         """Return the data directory of the demo."""
 
     def call(self, method: str, path: str, **body: Any) -> Any:

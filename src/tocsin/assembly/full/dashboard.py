@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tocsin.assembly.full.access import make_guard, open_sign_ins, open_tokens
 from tocsin.assembly.full.bot import open_access
@@ -11,17 +11,21 @@ from tocsin.assembly.full.live import event_hub
 from tocsin.assembly.full.metrics import stored_metrics
 from tocsin.assembly.full.receiving import MODELS_FOLDER, open_buttons, open_inbox
 from tocsin.assembly.profiles import checked_profiles
+from tocsin.assembly.program import App
 from tocsin.assembly.runs import open_run_control
 from tocsin.assembly.status import status_report
 from tocsin.assembly.storage import is_redis_there, redis_trouble
 from tocsin.assembly.subsystems import feature_subsystems
 from tocsin.bot.door.access import Change, Listed
 from tocsin.bot.door.operations import AccessRoutes
+from tocsin.core.audit.chain import Verification
 from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PROVIDER, REDIS_URL
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.delivery.files.store import FileGoneError
 from tocsin.features.context import SubsystemState
+from tocsin.messaging.inbound.inbox import Inbox
+from tocsin.messaging.inbound.model import Backlog
 from tocsin.messaging.inbound.presses.session import SessionPresses
 from tocsin.messaging.outbound.audit_anchor import load_anchors, retention_start
 from tocsin.messaging.outbound.caller import Caller
@@ -29,12 +33,14 @@ from tocsin.messaging.outbound.channel_watch import report_troubles
 from tocsin.providers.files.reading import read_in_child
 from tocsin.providers.files.speech import Speech
 from tocsin.rest.callers import DASHBOARD
+from tocsin.rest.event_stream import LiveUpdates
 from tocsin.rest.operations import Operations
 from tocsin.scheduling.zones import default_zone
 from tocsin.status.model import StatusReport
 from tocsin.web.access.first_steps import FirstStepMarks
 from tocsin.web.access.layers import LocalCaller
 from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard, build_document
+from tocsin.web.dashboard.live.hub import EventHub
 from tocsin.web.dashboard.operations.audit import AuditRoutes
 from tocsin.web.dashboard.operations.channel_settings import ChannelSettingsRoutes
 from tocsin.web.dashboard.operations.deliveries import DeliveryOperations
@@ -55,23 +61,15 @@ from tocsin.web.http.metrics import Metrics, MetricsReport
 from tocsin.web.ui.manifest import feature_pages
 from tocsin.web.ui.static import ui_routes
 
-if TYPE_CHECKING:
-    from tocsin.assembly.program import App
-    from tocsin.core.audit.chain import Verification
-    from tocsin.messaging.inbound.inbox import Inbox
-    from tocsin.messaging.inbound.model import Backlog
-    from tocsin.rest.event_stream import LiveUpdates
-    from tocsin.web.dashboard.live.hub import EventHub
-
 _SET_UP = frozenset({SubsystemState.OK, SubsystemState.DEGRADED, SubsystemState.ERROR})
 
 
 def create_dashboard(
-    app: "App",
+    app: App,
     draining: Callable[[], bool],
     guard: Callable[[Any], Any] | None = None,
-    live: "LiveUpdates | None" = None,
-    inbox: "Inbox | None" = None,
+    live: LiveUpdates | None = None,
+    inbox: Inbox | None = None,
 ) -> Any:
     """Return the dashboard as an ASGI application; tests may pass their own authentication as `guard`.
 
@@ -81,28 +79,28 @@ def create_dashboard(
     return build_dashboard(_parts(app, draining, guard, live, inbox))
 
 
-def local_dashboard(app: "App", token: str, scopes: frozenset[str]) -> Any:
+def local_dashboard(app: App, token: str, scopes: frozenset[str]) -> Any:
     """Return the dashboard for one local program; see `Program.run_with_dashboard`."""
     return create_dashboard(app, lambda: False, lambda inner: LocalCaller(inner, open_tokens(app), token, scopes))
 
 
-def open_dashboard(app: "App", inbox: "Inbox") -> "tuple[EventHub, Callable[[Callable[[], bool]], Any]]":
+def open_dashboard(app: App, inbox: Inbox) -> tuple[EventHub, Callable[[Callable[[], bool]], Any]]:
     """Return the event hub, which runs as a service, and the function that makes the dashboard for its pages."""
     hub = event_hub(app)
     return hub, lambda draining: create_dashboard(app, draining, live=hub, inbox=inbox)
 
 
-def dashboard_document(app: "App") -> dict[str, Any]:
+def dashboard_document(app: App) -> dict[str, Any]:
     return build_document(_parts(app, lambda: False, None, None))
 
 
 def _parts(
-    app: "App",
+    app: App,
     draining: Callable[[], bool],
     guard: Callable[[Any], Any] | None,
-    live: "LiveUpdates | None",
-    inbox: "Inbox | None" = None,
-) -> "DashboardDependencies":
+    live: LiveUpdates | None,
+    inbox: Inbox | None = None,
+) -> DashboardDependencies:
     live, sign_ins, metrics = live or event_hub(app), open_sign_ins(app), _metrics(app)
     return DashboardDependencies(
         settings=app.settings,
@@ -125,8 +123,8 @@ def _parts(
     )
 
 
-def _metrics(app: "App") -> "MetricsReport":
-    async def backlog() -> "Backlog | None":
+def _metrics(app: App) -> MetricsReport:
+    async def backlog() -> Backlog | None:
         try:
             return await app.stores.inbox().backlog()
         except TocsinError:  # health tells it
@@ -143,7 +141,7 @@ def _metrics(app: "App") -> "MetricsReport":
     )
 
 
-def _core_operations(app: "App", live: "LiveUpdates", inbox: "Callable[[], Inbox]") -> list[Operations]:
+def _core_operations(app: App, live: LiveUpdates, inbox: Callable[[], Inbox]) -> list[Operations]:
     presses = SessionPresses(app.registry, open_buttons(app), inbox, app.audit, app.clock)
     deliveries = DeliveryOperations(app.outbox, app.registry, app.messenger, app.files, presses)
     return [
@@ -159,7 +157,7 @@ def _core_operations(app: "App", live: "LiveUpdates", inbox: "Callable[[], Inbox
     ]
 
 
-def _health(app: "App", draining: Callable[[], bool], metrics: "MetricsReport") -> Operations:
+def _health(app: App, draining: Callable[[], bool], metrics: MetricsReport) -> Operations:
     started = app.clock.monotonic()
 
     async def status() -> StatusReport:
@@ -172,14 +170,14 @@ def _health(app: "App", draining: Callable[[], bool], metrics: "MetricsReport") 
     return Operations("health", HealthRoutes(reports))
 
 
-async def _is_queue_fine(app: "App") -> bool:
+async def _is_queue_fine(app: App) -> bool:
     try:
         return (await app.outbox.store.health()).ok
     except TocsinError:
         return False
 
 
-def _messaging(app: "App") -> Operations:
+def _messaging(app: App) -> Operations:
     parts = MessagingDependencies(
         settings=app.settings,
         clock=app.clock,
@@ -194,7 +192,7 @@ def _messaging(app: "App") -> Operations:
     return Operations("messaging", MessagingRoutes(parts))
 
 
-def _settings(app: "App") -> Operations:
+def _settings(app: App) -> Operations:
     parts = SettingsDependencies(
         settings=lambda: app.registry.settings,
         clock=app.clock,
@@ -204,7 +202,7 @@ def _settings(app: "App") -> Operations:
     return Operations("settings", SettingsRoutes(parts))
 
 
-def _verify(app: "App") -> "Verification":
+def _verify(app: App) -> Verification:
     """Verify the chain of the audit log against the anchors."""
     from dataclasses import replace
 
@@ -218,14 +216,14 @@ def _verify(app: "App") -> "Verification":
 class AccessAdmin:
     """Lists and changes the access of chats to the bot."""
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: App) -> None:
         self._app = app
 
     async def listing(self) -> Sequence[Listed]:
         access, _ = open_access(self._app, Caller(DASHBOARD.name), self._app.stores.bot().access)
         return await access.listing()
 
-    async def change(self, what: str, chat_id: str, caller: "Caller") -> Change:
+    async def change(self, what: str, chat_id: str, caller: Caller) -> Change:
         access, channel = open_access(self._app, caller, self._app.stores.bot().access)
         try:
             known = channel.variables.admin.parse(chat_id)
@@ -235,7 +233,7 @@ class AccessAdmin:
         return await changes[what](known, caller)
 
 
-async def _list_integrations(app: "App") -> "Sequence[Integration]":
+async def _list_integrations(app: App) -> Sequence[Integration]:
     """Return all integrations; their checks neither cost money nor send anything."""
     redis = await is_redis_there(app.settings)
     tests = await asyncio.to_thread(lambda: last_tests(app.audit.log.newest()))
@@ -274,7 +272,7 @@ async def _list_integrations(app: "App") -> "Sequence[Integration]":
     return [*channels, chat, sessions, *await _of_features(app), _speech(app)]
 
 
-async def _channel_trouble(app: "App", kind: str) -> str:
+async def _channel_trouble(app: App, kind: str) -> str:
     """Return what is wrong with the credentials of a channel."""
     try:
         return (await app.registry.adapter(kind).test_connection()).error
@@ -282,14 +280,14 @@ async def _channel_trouble(app: "App", kind: str) -> str:
         return error.sentence()
 
 
-def _asks_redis(app: "App") -> Callable[[], Awaitable[str]]:
+def _asks_redis(app: App) -> Callable[[], Awaitable[str]]:
     async def check() -> str:
         return await redis_trouble(app.settings, app.redis) or ""
 
     return check
 
 
-async def _of_features(app: "App") -> "list[Integration]":
+async def _of_features(app: App) -> list[Integration]:
     found = await feature_subsystems(app.features)
     shown = []
     for feature, page, *_ in feature_pages(app.installed.features):
@@ -319,7 +317,7 @@ def _tells(problem: str) -> Callable[[], Awaitable[str]]:
     return check
 
 
-def _speech(app: "App") -> "Integration":
+def _speech(app: App) -> Integration:
     try:
         problem = Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child).problem()
     except TocsinError as error:

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tocsin.assembly.program import App
 from tocsin.core.config.security import check_front_door_bind, front_door_tls
 from tocsin.core.config.variables import FRONT_DOOR_HOST, FRONT_DOOR_PORT, TRUSTED_PROXIES
 from tocsin.core.service import BackgroundService, StopEvent
@@ -12,16 +13,13 @@ from tocsin.web.front.app import FrontDependencies, build_front_door
 from tocsin.web.http.metrics import Metrics
 from tocsin.web.http.serving import Service
 
-if TYPE_CHECKING:
-    from tocsin.assembly.program import App
-
 log = logging.getLogger(__name__)
 
 
 class FrontDoorWork:
     """The services that features run beside the front door, from when it listens."""
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: App) -> None:
         self._app = app
         self._stop = StopEvent()
         self._opened = asyncio.Event()
@@ -50,7 +48,7 @@ class FrontDoorWork:
                 group.create_task(service.run())
 
 
-def front_door_service(app: "App", work: FrontDoorWork) -> Service:
+def front_door_service(app: App, work: FrontDoorWork) -> Service:
     """Return the service that listens from when a feature needs it."""
 
     def build(draining: Callable[[], bool]) -> Any:

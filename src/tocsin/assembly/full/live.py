@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tocsin.assembly.program import App
 from tocsin.assembly.runs import RUNS_FOLDER
 from tocsin.assembly.status import status_report
 from tocsin.core.records.as_json import to_json
@@ -18,11 +19,8 @@ from tocsin.web.dashboard.live.run_events import RUNS, RunEvents
 from tocsin.web.dashboard.live.status_events import StatusEvents
 from tocsin.web.dashboard.live.stream_events import StreamEvents, StreamSource
 
-if TYPE_CHECKING:
-    from tocsin.assembly.program import App
 
-
-def event_hub(app: "App") -> EventHub:
+def event_hub(app: App) -> EventHub:
     """Return the event hub, which sends changes to open pages while it runs as a service."""
     started = app.clock.monotonic()
 
@@ -39,7 +37,7 @@ def event_hub(app: "App") -> EventHub:
     return EventHub(ChangeFeed(app.database), sources, runs, StatusEvents(status, app.clock), app.clock, streams)
 
 
-def _streams(app: "App") -> list[StreamSource]:
+def _streams(app: App) -> list[StreamSource]:
     """Return the sources of frequent changes, which any host that shares the store may make."""
     queue, inbox = app.outbox.store, app.stores.inbox()
     return [

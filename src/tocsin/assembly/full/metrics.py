@@ -2,18 +2,15 @@
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
+from tocsin.assembly.program import App
 from tocsin.bot.door.metrics import bot_metrics
 from tocsin.core.metrics import MetricSource, Sample
 from tocsin.runs.engine.metrics import RUN_METRICS, run_samples
 from tocsin.web.http.stored_metrics import StoredMetrics
 
-if TYPE_CHECKING:
-    from tocsin.assembly.program import App
 
-
-def stored_metrics(app: "App") -> StoredMetrics:
+def stored_metrics(app: App) -> StoredMetrics:
     """Return the metrics of runs, of the bot and of features."""
 
     async def read_runs() -> Iterable[Sample]:

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
+from tocsin.assembly.program import App
 from tocsin.bot.door.audit_actions import BOT_APPROVE, BOT_DENY, BOT_REMOVE, BOT_REQUEST
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.config.security import validate_security
@@ -21,9 +21,6 @@ from tocsin.features.context import AbilityMissingError, Notice, NoticeLevel
 from tocsin.messaging.outbound.audit_actions import MSG_SEND
 from tocsin.messaging.outbound.audit_anchor import retention_start
 from tocsin.runs.approvals import CHAT
-
-if TYPE_CHECKING:
-    from tocsin.assembly.program import App
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +35,7 @@ _UNSENT = {DeliveryStatus.DEAD, DeliveryStatus.EXPIRED, DeliveryStatus.UNCERTAIN
 class CoreNotices:
     """Sends the notices of the core while services run."""
 
-    def __init__(self, app: "App", *, keeps: bool = True) -> None:
+    def __init__(self, app: App, *, keeps: bool = True) -> None:
         """Without `keeps`, the notices go to the shared Redis, if there is one, for a host that keeps them."""
         self.loop = ServiceLoop("telling of what happened", self.step, app.clock)
         self._app = app

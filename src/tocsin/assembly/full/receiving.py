@@ -6,7 +6,6 @@ The order of the handlers is the order of the rules: access first, then triggers
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tocsin.assembly.full.bot import (
     BotDependencies,
@@ -23,13 +22,15 @@ from tocsin.assembly.program import App
 from tocsin.assembly.status import recent_run_lines, status_lines
 from tocsin.assembly.storage import is_redis_there
 from tocsin.bot.commands import CommandDependencies, FurtherCommand
-from tocsin.bot.contract import ChatMode, SkillResult
+from tocsin.bot.contract import ChatMode, RunSkillForChat, SkillResult
 from tocsin.bot.files.attachments import Attachments
 from tocsin.bot.handler import reject_without_bot
+from tocsin.bot.runner import Bot
 from tocsin.bot.settings import BotSettings
 from tocsin.bot.skill_mode.skill_planner import SkillPlanner
 from tocsin.bot.talk.chat_memory import ChatMemory
-from tocsin.channels.conversation import ReportsMoves
+from tocsin.bot.talk.sessions import Sessions
+from tocsin.channels.conversation import ConversationAdapter, ReportsMoves, UpdateSource
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.config.variables import REPLY_BRAKE
 from tocsin.messaging.inbound.handling import Handler
@@ -43,12 +44,6 @@ from tocsin.providers.files.reading import read_in_child
 from tocsin.providers.files.speech import Speech
 from tocsin.runs.model import RunTrigger
 
-if TYPE_CHECKING:
-    from tocsin.bot.contract import RunSkillForChat
-    from tocsin.bot.runner import Bot
-    from tocsin.bot.talk.sessions import Sessions
-    from tocsin.channels.conversation import ConversationAdapter, UpdateSource
-
 MODELS_FOLDER = "models"
 # Maximum length of the output that a chat receives from the log of a run, in characters.
 MAX_RUN_TEXT = 20_000
@@ -60,9 +55,9 @@ Matches = Callable[[InboundMessage], Awaitable[bool]]
 class Receiving:
     """The receiving parts of this process; `bot` and `source` are None without a bot."""
 
-    inbox: "Inbox"
-    bot: "Bot | None" = None
-    source: "UpdateSource | None" = None
+    inbox: Inbox
+    bot: Bot | None = None
+    source: UpdateSource | None = None
     chat_model: Callable[[], str] = str
     use_redis: Callable[[], None] = lambda: None  # keep there from now on what processes share
 
@@ -132,8 +127,8 @@ def open_inbox(
     app: App,
     handlers: Sequence[Handler],
     matches: Matches | None = None,
-    bot: "Bot | None" = None,
-) -> "Inbox":
+    bot: Bot | None = None,
+) -> Inbox:
     """Return the inbox of this process; `handlers` are called for each event in order.
 
     `matches` returns whether a feature accepts a message: on channels other than the bot's, only features answer.
@@ -165,7 +160,7 @@ def open_inbox(
     )
 
 
-def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings", sessions: "Sessions") -> "Bot":
+def _open_bot(app: App, channel: ConversationAdapter, settings: BotSettings, sessions: Sessions) -> Bot:
     abilities, models = app.features.abilities, app.models()
     attachments = Attachments(channel.download, Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child))
     tell, hold = tell_through(app.outbox, Caller("bot"), channel.name), app.outbox.store.hold
@@ -211,17 +206,17 @@ def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings",
     )
 
 
-def _further_commands(app: App, settings: "BotSettings") -> "dict[str, FurtherCommand]":
+def _further_commands(app: App, settings: BotSettings) -> dict[str, FurtherCommand]:
     found = app.features.bot_commands(without="chat_notes" if settings.memory == "off" else "")
     return {name: FurtherCommand(*command) for name, command in found.items()}
 
 
-def _chat_memory(app: App, settings: "BotSettings") -> "ChatMemory":
+def _chat_memory(app: App, settings: BotSettings) -> ChatMemory:
     abilities, use = app.features.abilities, settings.memory
     return ChatMemory(abilities.chat_notes if use != "off" else None, stores=use == "on")
 
 
-def _skill_runner(app: App, source: str, *, audited: bool = True) -> "RunSkillForChat":
+def _skill_runner(app: App, source: str, *, audited: bool = True) -> RunSkillForChat:
     """Return a function that runs a skill for a chat and returns its output."""
 
     async def run_skill(
@@ -230,7 +225,7 @@ def _skill_runner(app: App, source: str, *, audited: bool = True) -> "RunSkillFo
         args: tuple[str, ...],
         input: str,
         actor: str,
-    ) -> "SkillResult":
+    ) -> SkillResult:
         run = await app.features.abilities.skills.run(
             name, source=source, cause=RunTrigger.BOT, actor=actor, args=args, input=input, audited=audited
         )

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tocsin.assembly.files import files_in_folder, files_in_redis
 from tocsin.assembly.migration.movable import Move
@@ -15,7 +15,7 @@ from tocsin.assembly.migration.movable_runs import MovableRuns
 from tocsin.assembly.storage import schemas
 from tocsin.assembly.stores import DATABASE_FILE, lazy_redis
 from tocsin.bot.storage.shared_stores import redis_bot_stores
-from tocsin.bot.storage.stores import copy_bot_records, sqlite_bot_stores
+from tocsin.bot.storage.stores import BotStores, copy_bot_records, sqlite_bot_stores
 from tocsin.core.audit.actions import AuditAction, AuditField
 from tocsin.core.config.data_dir import shared_name
 from tocsin.core.config.settings import Settings
@@ -23,6 +23,7 @@ from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.errors import MissingSettingError, TocsinError
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.documents.moving import RedisDocuments, SqliteDocuments
+from tocsin.core.storage.redis_client import RedisClient
 from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.delivery.bus.bus import BRIDGE
 from tocsin.delivery.model import LEASE_S, DeliveryStatus
@@ -30,18 +31,13 @@ from tocsin.delivery.redis.moving import RedisDeliveries
 from tocsin.delivery.redis.store import RedisStore, former_names
 from tocsin.delivery.sqlite.moving import SqliteDeliveries
 from tocsin.delivery.sqlite.store import SqliteStore
+from tocsin.delivery.store import DeliveryStore
+from tocsin.features.contract import Feature
 from tocsin.messaging.inbound.redis import moving as inbox_there
 from tocsin.messaging.inbound.sqlite_moving import SqliteCursors, SqliteDedupeKeys, SqliteEvents
 from tocsin.messaging.outbound.key_moving import RedisKeyRecords, SqliteKeyRecords
 from tocsin.runs.redis.records import RedisRunRecords
 from tocsin.runs.sqlite.records import SqliteRunRecords
-
-if TYPE_CHECKING:
-    from tocsin.bot.storage.stores import BotStores
-    from tocsin.core.storage.redis_client import RedisClient
-    from tocsin.delivery.store import DeliveryStore
-    from tocsin.features.contract import Feature
-
 
 SQLITE, REDIS = "sqlite", "redis"
 LOOK_S = 0.5
@@ -65,7 +61,7 @@ class ServicesRunError(TocsinError):
 class StoreMigration:
     """A migration in one direction; running it again continues it."""
 
-    def __init__(self, settings: Settings, database: "Database", client: "RedisClient", clock: Clock, to: str) -> None:
+    def __init__(self, settings: Settings, database: Database, client: RedisClient, clock: Clock, to: str) -> None:
         self._database = database
         self._client = client
         self._clock = clock
@@ -100,19 +96,19 @@ class StoreMigration:
                 raise ServicesRunError(f"{sending} messages are being sent", hint=_STOP)
             await self._clock.sleep(LOOK_S)
 
-    def _queue(self) -> "DeliveryStore":
+    def _queue(self) -> DeliveryStore:
         if self._to == SQLITE:
             return RedisStore(self._client, self._clock)
         return SqliteStore(self._database, self._clock)
 
-    def _bots(self) -> "tuple[BotStores, BotStores]":
+    def _bots(self) -> tuple[BotStores, BotStores]:
         here, there = sqlite_bot_stores(self._database, self._clock), redis_bot_stores(self._client)
         return (there, here) if self._to == SQLITE else (here, there)
 
 
 @asynccontextmanager
 async def open_migration(
-    settings: Settings, features: "Sequence[Feature]", to: str, clock: Clock | None = None
+    settings: Settings, features: Sequence[Feature], to: str, clock: Clock | None = None
 ) -> AsyncIterator[StoreMigration]:
     """Open both stores; raise ServicesRunError while a service uses one of them."""
     if not settings[REDIS_URL]:
@@ -149,7 +145,7 @@ def is_in_use(path: Path) -> bool:
     return False
 
 
-async def _refuse_listeners(client: "RedisClient", clock: Clock) -> None:
+async def _refuse_listeners(client: RedisClient, clock: Clock) -> None:
     """Raise ServicesRunError if a service uses Redis: one always holds the lease for listening to PUBLISH."""
     until = clock.monotonic() + LISTENER_S
     while await client.command("EXISTS", BRIDGE):
@@ -158,7 +154,7 @@ async def _refuse_listeners(client: "RedisClient", clock: Clock) -> None:
         await clock.sleep(LOOK_S)
 
 
-def _moves(settings: Settings, database: "Database", client: "RedisClient", clock: Clock, to: str) -> list[Move[Any]]:
+def _moves(settings: Settings, database: Database, client: RedisClient, clock: Clock, to: str) -> list[Move[Any]]:
     home = shared_name(settings.data_dir)
     folder, chunks = files_in_folder(settings, clock), files_in_redis(settings, client, clock)
     kinds: list[tuple[str, Any, Any]] = [  # name, records in SQLite, records in Redis
@@ -180,7 +176,7 @@ def _report(on_progress: OnProgress, what: str, total: int, moved: int) -> None:
     on_progress(what, moved, max(moved, total))
 
 
-async def _move_decisions(source: "BotStores", target: "BotStores", *, own: bool) -> int:
+async def _move_decisions(source: BotStores, target: BotStores, *, own: bool) -> int:
     """Copy the bot's records; of two decisions about a chat, the later one holds. Return the number of decisions.
 
     With `own`, only this host uses the target: chats that the source does not have are deleted there.

@@ -2,20 +2,16 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tocsin.cli.opening import open_settings
 from tocsin.core.errors import ConfigError, MissingSettingError
 from tocsin.core.time.clock import SystemClock
 from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED, open_chat
-from tocsin.providers.contract import Question, Turn
+from tocsin.providers.contract import ChatProvider, Completion, Image, Question, Turn
 from tocsin.providers.files.pictures import detect_type, fit
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console, is_terminal
 from tocsin.terminal.text import read_message, readable
-
-if TYPE_CHECKING:
-    from tocsin.providers.contract import ChatProvider, Completion, Image
 
 MAX_IMAGE_BYTES = 20 * 1024 * 1024  # as for the bot; images that are larger than models accept are scaled down
 
@@ -61,7 +57,7 @@ def _ask(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     return DONE
 
 
-async def _answer(chat: "ChatProvider", question: "Question", out: Console) -> "Completion":
+async def _answer(chat: ChatProvider, question: Question, out: Console) -> Completion:
     import sys
 
     label = f"Asking {chat.model} …"
@@ -75,7 +71,7 @@ async def _answer(chat: "ChatProvider", question: "Question", out: Console) -> "
         await chat.aclose()
 
 
-async def _stream(chat: "ChatProvider", question: "Question", out: Console, label: str) -> "Completion":
+async def _stream(chat: ChatProvider, question: Question, out: Console, label: str) -> Completion:
     """Print the answer as it is streamed; show progress until its first piece."""
     import asyncio
 
@@ -138,7 +134,7 @@ class _Flow:
             self._printed = text
 
 
-async def _image(path: Path) -> "Image":
+async def _image(path: Path) -> Image:
     """Load an image and scale it down for models; its type is detected from the content, not the name."""
     try:
         with path.open("rb") as stream:

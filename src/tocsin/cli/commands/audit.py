@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from time import time
-from typing import TYPE_CHECKING
 
 from tocsin.cli.opening import open_settings
+from tocsin.core.audit.chain import Verification
 from tocsin.core.audit.log import AuditEntry, AuditLog
 from tocsin.core.audit.reader import Anchor
 from tocsin.core.audit.record import as_record
@@ -17,9 +17,6 @@ from tocsin.messaging.outbound.audit_anchor import load_anchors, retention_start
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.text import add_limit
-
-if TYPE_CHECKING:
-    from tocsin.core.audit.chain import Verification
 
 
 def configure_audit(parser: argparse.ArgumentParser) -> None:
@@ -80,11 +77,11 @@ def _verify(arguments: argparse.Namespace, options: Options, out: Console) -> in
     return DONE if verification.ok else FAILED
 
 
-def _verified(log: AuditLog, keep_since: str, anchors: Sequence[Anchor], out: Console) -> "Verification":
+def _verified(log: AuditLog, keep_since: str, anchors: Sequence[Anchor], out: Console) -> Verification:
     """Verify a log; on a terminal, show progress."""
     import asyncio
 
-    async def work() -> "Verification":
+    async def work() -> Verification:
         check = asyncio.to_thread(log.verify, keep_since=keep_since, anchors=anchors)
         return await out.while_waiting("Verifying the audit log …", check)
 

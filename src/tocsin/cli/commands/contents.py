@@ -2,18 +2,16 @@
 
 import argparse
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tocsin.assembly.program import App
 from tocsin.channels.model import FORMATS
 from tocsin.core.errors import TocsinError
 from tocsin.core.records.as_json import to_json
 from tocsin.core.text.strings import number_of
+from tocsin.messaging.outbound.results import PlannedTarget
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.text import readable
-
-if TYPE_CHECKING:
-    from tocsin.assembly.program import App
-    from tocsin.messaging.outbound.results import PlannedTarget
 
 PRIORITIES = ("min", "low", "default", "high", "urgent")
 ACTION_FORMS = "must be view,LABEL,URL or call,LABEL,NAME or call,LABEL,NAME,VALUE"
@@ -69,7 +67,7 @@ def read_contents(arguments: argparse.Namespace) -> Mapping[str, Any]:
     return given
 
 
-async def stored_contents(arguments: argparse.Namespace, app: "App") -> Mapping[str, Any]:
+async def stored_contents(arguments: argparse.Namespace, app: App) -> Mapping[str, Any]:
     """Return the content with its files, which are stored; a dry run only reads them."""
     content = read_contents(arguments)
     if not arguments.attach:
@@ -83,7 +81,7 @@ def parse_mode_of(arguments: argparse.Namespace) -> str:
     return FORMATS.get(given, given)
 
 
-def show_plans(out: Console, plans: "list[PlannedTarget]", label: Callable[[str], str]) -> int:
+def show_plans(out: Console, plans: list[PlannedTarget], label: Callable[[str], str]) -> int:
     """Print what a message would become for each target; return the exit code."""
     ok = not any(isinstance(each.plan, TocsinError) and not each.skipped for each in plans)
     if out.as_json:
@@ -110,7 +108,7 @@ def show_plans(out: Console, plans: "list[PlannedTarget]", label: Callable[[str]
     return DONE if ok else FAILED
 
 
-def _as_json(planned: "PlannedTarget") -> dict[str, Any]:
+def _as_json(planned: PlannedTarget) -> dict[str, Any]:
     place, plan = {"channel": planned.channel, "target": planned.target}, planned.plan
     if isinstance(plan, TocsinError):
         return {**place, "parts": [], "fields": [], "files": [], "error": plan.in_result(), "skipped": planned.skipped}

@@ -5,24 +5,20 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING
 
+from tocsin.assembly.program import App
 from tocsin.bot.skill_mode.audit_actions import INTAKE_CANCELLED, INTAKE_CONFIRMED, INTAKE_TASK_COMPLETED
+from tocsin.bot.skill_mode.plans import Step
 from tocsin.bot.skill_mode.skill_matching import ask_for_steps, match_steps
 from tocsin.cli.running import with_app
+from tocsin.core.audit.actions import AuditAction
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.strings import number_of
 from tocsin.features.ability_records import SkillInfo
-from tocsin.runs.model import CUT_OFF, RunTrigger
+from tocsin.runs.model import CUT_OFF, Run, RunTrigger
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.text import read_message
-
-if TYPE_CHECKING:
-    from tocsin.assembly.program import App
-    from tocsin.bot.skill_mode.plans import Step
-    from tocsin.core.audit.actions import AuditAction
-    from tocsin.runs.model import Run
 
 MAX_RESULT = 4000
 SOURCE = "cli"
@@ -47,7 +43,7 @@ def _intake(arguments: argparse.Namespace, options: Options, out: Console) -> in
     return with_app(options, out, lambda app: _plan(app, text, here, out, asks=not arguments.yes), writes=True)
 
 
-async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) -> int:
+async def _plan(app: App, text: str, here: Path, out: Console, *, asks: bool) -> int:
     steps, plan = await _steps(app, text, await _skills(app), out), token_hex(8)
     for number, step in enumerate(steps, start=1):
         out.line(f"{number}. {step.requirement} → {step.skill or 'no matching skill'}")
@@ -68,7 +64,7 @@ async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) 
     return DONE if all(step.ok for step in done) else FAILED
 
 
-async def _skills(app: "App") -> "list[SkillInfo]":
+async def _skills(app: App) -> list[SkillInfo]:
     """Return all skills that can run here: also assistant skills that need a folder, which the working directory is."""
     abilities = app.features.abilities
     found = {
@@ -80,7 +76,7 @@ async def _skills(app: "App") -> "list[SkillInfo]":
     return list(found.values())
 
 
-async def _steps(app: "App", text: str, skills: "Sequence[SkillInfo]", out: Console) -> "list[Step]":
+async def _steps(app: App, text: str, skills: Sequence[SkillInfo], out: Console) -> list[Step]:
     try:
         if provider := await app.models().find():
             return await out.while_waiting(f"Asking {provider.model} …", ask_for_steps(provider, text, skills))
@@ -89,8 +85,8 @@ async def _steps(app: "App", text: str, skills: "Sequence[SkillInfo]", out: Cons
     return match_steps(text, skills)
 
 
-async def _carry_out(app: "App", plan: str, step: "Step", here: Path, out: Console) -> "Step":
-    def note(run: "Run | None") -> None:
+async def _carry_out(app: App, plan: str, step: Step, here: Path, out: Console) -> Step:
+    def note(run: Run | None) -> None:
         facts = {"skill": step.skill, "ok": run is not None and run.ok, "run": run.id if run else None}
         _record(app, INTAKE_TASK_COMPLETED, f"a requirement of plan {plan}", plan, **facts)
 
@@ -112,10 +108,10 @@ async def _carry_out(app: "App", plan: str, step: "Step", here: Path, out: Conso
     return replace(step, ok=run.ok, result=result)
 
 
-def _record(app: "App", action: "AuditAction", detail: str, plan: str, **facts: object) -> None:
+def _record(app: App, action: AuditAction, detail: str, plan: str, **facts: object) -> None:
     app.audit.record(action, detail, source=SOURCE, metadata={"plan": plan, "chat": None, **facts})
 
 
-def _show(out: Console, plan: str, steps: "Sequence[Step]") -> None:
+def _show(out: Console, plan: str, steps: Sequence[Step]) -> None:
     if out.as_json:
         out.document({"plan": plan, "steps": [asdict(step) for step in steps]})

@@ -2,21 +2,17 @@
 
 import argparse
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from tocsin.assembly.audit import audit_trail
-from tocsin.assembly.migration.moves import STORE_MIGRATE, open_migration
+from tocsin.assembly.light import Installed
+from tocsin.assembly.migration.moves import STORE_MIGRATE, OnProgress, open_migration
 from tocsin.cli.opening import open_settings
 from tocsin.core.audit.actions import CLI
+from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import STORE
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.signals import run_until_signal
-
-if TYPE_CHECKING:
-    from tocsin.assembly.light import Installed
-    from tocsin.assembly.migration.moves import OnProgress
-    from tocsin.core.config.settings import Settings
 
 
 def configure_store(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +45,7 @@ def _migrate(arguments: argparse.Namespace, options: Options, out: Console) -> i
 
 
 async def _run(
-    settings: "Settings", installed: "Installed", arguments: argparse.Namespace, out: Console
+    settings: Settings, installed: Installed, arguments: argparse.Namespace, out: Console
 ) -> Mapping[str, int]:
     async with open_migration(settings, installed.features, arguments.to) as migration:
         if arguments.dry_run:
@@ -62,14 +58,14 @@ async def _run(
     return moved
 
 
-def _progress(out: Console) -> "OnProgress":
+def _progress(out: Console) -> OnProgress:
     def report(what: str, moved: int, total: int) -> None:
         out.note(f"{what}: {moved:,} of {total:,}")
 
     return report
 
 
-def _show(found: Mapping[str, int], arguments: argparse.Namespace, settings: "Settings", out: Console) -> None:
+def _show(found: Mapping[str, int], arguments: argparse.Namespace, settings: Settings, out: Console) -> None:
     if out.as_json:
         out.document({"to": arguments.to, "dry_run": arguments.dry_run, "moved": dict(found)})
         return

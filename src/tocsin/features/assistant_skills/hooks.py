@@ -2,20 +2,17 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
+from tocsin.features.ability_records import AssistantRequest, AssistantRun
 from tocsin.features.assistant_skills.results import SkillResults
 from tocsin.features.assistant_skills.service import AssistantSkills
 from tocsin.features.assistant_skills.store import AssistantFolders
 from tocsin.features.assistant_skills.watch.versions import ActedVersions
 from tocsin.features.context import FeatureContext
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
-
-if TYPE_CHECKING:
-    from tocsin.features.ability_records import AssistantRequest, AssistantRun
-    from tocsin.features.skill_records import ActivationCheck, SkillRecord
-    from tocsin.runs.engine.active_run import ActiveRun
-    from tocsin.runs.model import Run
+from tocsin.features.skill_records import ActivationCheck, SkillRecord
+from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.model import Run
 
 SKILLS_FOLDER = "skills"  # that of runnable skills: a skill may be both
 
@@ -32,21 +29,21 @@ class ProvidedAssistants:
     def __init__(self, skills: AssistantSkills) -> None:
         self._skills = skills
 
-    async def list(self) -> "Sequence[SkillRecord]":
+    async def list(self) -> Sequence[SkillRecord]:
         return await self._skills.records()
 
     async def names(self) -> Collection[str]:
         """Return the names of all skills, valid or not."""
         return await asyncio.to_thread(self._skills.names)
 
-    async def run(self, name: str, request: "AssistantRequest") -> "AssistantRun":
+    async def run(self, name: str, request: AssistantRequest) -> AssistantRun:
         return await self._skills.runner().run(name, request)
 
-    async def start(self, name: str, request: "AssistantRequest", *, dry_run: bool = False) -> "ActiveRun | Run":
+    async def start(self, name: str, request: AssistantRequest, *, dry_run: bool = False) -> ActiveRun | Run:
         """Start a skill; with `dry_run`, only return the planned run."""
         return await self._skills.runner().start(name, request, dry_run=dry_run)
 
-    async def describe(self, name: str, file: str = "", /) -> "tuple[str, Sequence[ActivationCheck]]":
+    async def describe(self, name: str, file: str = "", /) -> tuple[str, Sequence[ActivationCheck]]:
         return await asyncio.to_thread(self._skills.describe, name, file)
 
 

@@ -1,7 +1,7 @@
 """The cron jobs of a data directory as the rest of the program uses them."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tocsin.core.text.strings import number_of
 from tocsin.features.ability_records import ScheduledJob
@@ -16,10 +16,8 @@ from tocsin.features.context import (
 from tocsin.features.cron.records import documents_by_id, scheduled_jobs
 from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
-
-if TYPE_CHECKING:
-    from tocsin.runs.control import StartRequest
-    from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.control import StartRequest
+from tocsin.runs.engine.active_run import ActiveRun
 
 NAMED = 3  # failing jobs that the status names
 
@@ -29,7 +27,7 @@ async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str
     return dict(await documents_by_id(jobs, ids))
 
 
-async def start_job(jobs: CronJobs, name_or_id: str, asked: "StartRequest") -> "ActiveRun":
+async def start_job(jobs: CronJobs, name_or_id: str, asked: StartRequest) -> ActiveRun:
     """Run a job now, or as in an earlier run; its schedule does not change."""
     who = Actor(asked.source, asked.actor)
     if asked.retry:

@@ -3,20 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
+from tocsin.channels.webpush.adapter import WebpushAdapter
 from tocsin.channels.webpush.devices import Device, Subscription, check_subscription
 from tocsin.channels.webpush.settings import HOSTS, check_name
+from tocsin.core.audit.actions import AuditAction
 from tocsin.core.config.variables import PUBLIC_URL
 from tocsin.core.errors import UnknownChannelError
 from tocsin.core.records.marks import TextOrNull, Time
+from tocsin.features.context import FeatureContext
 from tocsin.features.devices.feature import DEVICE_ADD, DEVICE_REMOVE, DEVICE_RENAME
-
-if TYPE_CHECKING:
-    from tocsin.channels.webpush.adapter import WebpushAdapter
-    from tocsin.core.audit.actions import AuditAction
-    from tocsin.features.context import FeatureContext
-    from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.caller import Caller
 
 CHANNEL = "webpush"
 
@@ -43,11 +41,11 @@ class PushSetup:
 class PushDevices:
     """The devices of this installation."""
 
-    def __init__(self, context: "FeatureContext") -> None:
+    def __init__(self, context: FeatureContext) -> None:
         self._context = context
 
     @property
-    def _channel(self) -> "WebpushAdapter":
+    def _channel(self) -> WebpushAdapter:
         """The channel, with its present settings; raises UnknownChannelError if it is not configured."""
         return cast("WebpushAdapter", self._context.adapter(CHANNEL))
 
@@ -82,7 +80,7 @@ class PushDevices:
         """Return one device; raise UnknownDeviceError."""
         return _shown((await self._channel.devices.open(name))[0])
 
-    async def add(self, name: str, subscription: Subscription, caller: "Caller", replaces: str = "") -> PushDevice:
+    async def add(self, name: str, subscription: Subscription, caller: Caller, replaces: str = "") -> PushDevice:
         """Add a device, or give a known subscription this name; an empty name keeps that of `replaces`.
 
         Raises ChannelError, UnknownDeviceError, DeviceConflictError.
@@ -95,19 +93,19 @@ class PushDevices:
         self._record(DEVICE_ADD, added.name, caller, {"service": added.service})
         return _shown(added)
 
-    async def rename(self, name: str, new: str, caller: "Caller") -> PushDevice:
+    async def rename(self, name: str, new: str, caller: Caller) -> PushDevice:
         """Rename a device. Raises ChannelError, UnknownDeviceError, DeviceConflictError."""
         renamed = await self._channel.devices.rename(name, check_name(new))
         self._record(DEVICE_RENAME, new, caller, {"former": name})
         return _shown(renamed)
 
-    async def remove(self, name: str, caller: "Caller") -> PushDevice:
+    async def remove(self, name: str, caller: Caller) -> PushDevice:
         """Remove a device. Raises UnknownDeviceError."""
         removed = await self._channel.devices.remove(name)
         self._record(DEVICE_REMOVE, name, caller, {"service": removed.service})
         return _shown(removed)
 
-    def _record(self, action: "AuditAction", name: str, caller: "Caller", facts: Mapping[str, object]) -> None:
+    def _record(self, action: AuditAction, name: str, caller: Caller, facts: Mapping[str, object]) -> None:
         metadata = {"device": name, **facts, **caller.facts}
         self._context.audit.record(action, name, source=caller.source, metadata=metadata)
 

@@ -2,21 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from tocsin.core.config.settings import Values
 from tocsin.core.records.as_json import to_json
 from tocsin.features.context import FeatureContext, NoticeLevel
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.notifications.forwarding.forwarder import NoticeForwarder
+from tocsin.features.notifications.forwarding.quiet_hours import QuietHours
 from tocsin.features.notifications.forwarding.receivers import NoticeReceivers
 from tocsin.features.notifications.service import Notifications
 from tocsin.features.notifications.settings import NOTIFY_LEVEL, QUIET_HOURS
 from tocsin.features.notifications.store import NotificationStore
 from tocsin.scheduling.zones import default_zone
-
-if TYPE_CHECKING:
-    from tocsin.features.notifications.forwarding.quiet_hours import QuietHours
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -46,7 +43,7 @@ def open_notifications(context: FeatureContext) -> OpenNotifications:
     return OpenNotifications(service, forwarder, receivers, context)
 
 
-def _quiet_hours(settings: Values) -> "QuietHours | None":
+def _quiet_hours(settings: Values) -> QuietHours | None:
     quiet = settings[QUIET_HOURS]
     if quiet is None or quiet.zone:
         return quiet

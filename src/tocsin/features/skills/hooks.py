@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tocsin.core.process.identity import own_identity
 from tocsin.core.process.sandbox import ResourceLimits, Sandbox
@@ -18,12 +18,9 @@ from tocsin.features.skills.records import all_records
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
-from tocsin.runs.control import NotRetriedError
+from tocsin.runs.control import NotRetriedError, Retry, StartRequest
 from tocsin.runs.engine.active_run import ActiveRun
-
-if TYPE_CHECKING:
-    from tocsin.runs.control import Retry, StartRequest
-    from tocsin.runs.model import Run
+from tocsin.runs.model import Run
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +84,7 @@ class ProvidedSkills:
         folder: Path | None = None,
         part_of: str | None = None,
         audited: bool = True,
-    ) -> "Run":
+    ) -> Run:
         """Run a program in the sandbox, or a skill for the assistant if no program has the name."""
         if await self._skills.is_assistant(name):
             asked = AssistantRequest(
@@ -115,7 +112,7 @@ class ProvidedSkills:
         return await self._skills.run(name, request)
 
 
-async def start_skill(skills: Skills, name: str, asked: "StartRequest") -> ActiveRun:
+async def start_skill(skills: Skills, name: str, asked: StartRequest) -> ActiveRun:
     """Start a skill in the sandbox, or as in an earlier run; `asked.params` may have `args` and `input`.
 
     Of an assistant skill, `args` are files.
@@ -153,7 +150,7 @@ async def _start_assistant(skills: Skills, name: str, request: AssistantRequest)
     return started
 
 
-def _kept_of(retry: "Retry") -> Mapping[str, Any]:
+def _kept_of(retry: Retry) -> Mapping[str, Any]:
     """Return how a skill was run that is run again."""
     if retry.run.snapshot is None:
         name = retry.run.subject_name

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import SYSTEM_PATH, Sandbox, SandboxPolicy, State
 from tocsin.core.tasks import to_the_end
 from tocsin.core.text.shell import shell_argv
+from tocsin.features.context import Abilities
 from tocsin.features.skill_records import Dependency, Kind, SkillWarning
 from tocsin.features.skills.home import SkillHome
 from tocsin.features.skills.model import (
@@ -32,14 +34,10 @@ from tocsin.features.skills.program import doubts_about
 from tocsin.features.skills.snapshot import Snapshot, Workplace, digest_of
 from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.control import Retry, as_retry
+from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.model import Command, Line, Run, RunOutput, RunResult, RunSpec, RunStatus, new_run
 from tocsin.runs.recorder import RunHandle, Work, command
-
-if TYPE_CHECKING:
-    from tocsin.core.audit.trail import AuditTrail
-    from tocsin.features.context import Abilities
-    from tocsin.runs.engine.active_run import ActiveRun
-    from tocsin.runs.service import Runs
+from tocsin.runs.service import Runs
 
 # All that a sandboxed skill gets, and what stands for one that is not set.
 _SANDBOXED = {"PATH": SYSTEM_PATH, "HOME": "/", "LANG": "C.UTF-8", "TERM": "dumb"}
@@ -78,14 +76,14 @@ class Skills:
     def __init__(
         self,
         folder: SkillFolder,
-        runs: "Runs",
+        runs: Runs,
         sandbox: Sandbox,
-        audit: "AuditTrail",
+        audit: AuditTrail,
         *,
         environment: Mapping[str, str],
         redact: Callable[[str], str] = str,
         workplace: Workplace,
-        abilities: "Abilities",
+        abilities: Abilities,
     ) -> None:
         """Hand over `environment`, which is without our secrets; `redact` masks these, and those of the vault."""
         self._folder = folder
@@ -170,7 +168,7 @@ class Skills:
         running = await self.start(name, call, watch=watch)
         return await running.wait_or_stop()
 
-    async def start(self, name: str, call: SkillRequest, *, watch: Callable[[Line], None] | None = None) -> "ActiveRun":
+    async def start(self, name: str, call: SkillRequest, *, watch: Callable[[Line], None] | None = None) -> ActiveRun:
         """Start a skill and return at once.
 
         A run whose dependencies are missing fails without starting anything. `watch` sees each line that is
@@ -203,7 +201,7 @@ class Skills:
                 (await taking).remove()
             raise
 
-    async def _start(self, plan: _Plan, call: SkillRequest, watch: Callable[[Line], None] | None) -> "ActiveRun":
+    async def _start(self, plan: _Plan, call: SkillRequest, watch: Callable[[Line], None] | None) -> ActiveRun:
         return await self._runs.start(plan.order, plan.work, watch=watch)
 
     def _runnable(self, name: str) -> Skill:

@@ -1,7 +1,7 @@
 """The hosts of a data directory as the rest of the program uses them."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.redaction import MASK
@@ -14,12 +14,9 @@ from tocsin.features.ssh.feature import SSH_CONFIG, SSH_KEEP_S
 from tocsin.features.ssh.model import MAX_TIMEOUT_S, HostHealth, SshRequest
 from tocsin.features.ssh.service import Ssh
 from tocsin.features.ssh.store import ProbeStore
-from tocsin.runs.control import NotRetriedError
-
-if TYPE_CHECKING:
-    from tocsin.runs.control import StartRequest
-    from tocsin.runs.engine.active_run import ActiveRun
-    from tocsin.runs.model import Run
+from tocsin.runs.control import NotRetriedError, StartRequest
+from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.model import Run
 
 FOLDER, KNOWN_HOSTS = "ssh", "ssh_known_hosts"
 
@@ -44,7 +41,7 @@ def open_ssh(context: FeatureContext) -> Ssh:
     )
 
 
-async def start_ssh(ssh: Ssh, subject: str, asked: "StartRequest") -> "ActiveRun":
+async def start_ssh(ssh: Ssh, subject: str, asked: StartRequest) -> ActiveRun:
     """Start a command on hosts.
 
     `asked.params` has `command`, and may have the other fields of `tocsin ssh run`. Without `hosts` and `groups`, the
@@ -66,7 +63,7 @@ async def list_hosts(ssh: Ssh) -> Sequence[str]:
     return [*ssh.inventory.all(), *(f"group:{name}" for name in ssh.inventory.groups())]
 
 
-def kept_of(run: "Run") -> Mapping[str, Any]:
+def kept_of(run: Run) -> Mapping[str, Any]:
     """Return the parameters of a run to be retried; raises NotRetriedError if they were not stored."""
     if run.env_keys or MASK in str(run.params["command"]):
         what = "variables of this run were" if run.env_keys else "command of this run contains a secret and was"

@@ -1,7 +1,6 @@
 """Buttons named `job:NAME` or `workflow:NAME` start a job or workflow, if the person may."""
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.config.variables import PUBLIC_URL
@@ -11,11 +10,9 @@ from tocsin.features.context import FeatureContext
 from tocsin.features.triggers.feature import TRIGGERS
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, PressedAction, Reply
 from tocsin.runs.control import StartRequest
+from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.model import Run, RunStatus
 from tocsin.runs.stored_run import UnknownRunError
-
-if TYPE_CHECKING:
-    from tocsin.runs.engine.active_run import ActiveRun
 
 # The kinds of run by the first word of a button's name, in the order in which a name is looked up.
 KINDS = {"job": ("cron", "job"), "workflow": ("workflow",)}
@@ -78,7 +75,7 @@ class StartingButtons:
 
     async def _start(
         self, kind: str, subject: str, press: PressedAction, message: InboundMessage, run_id: str
-    ) -> "ActiveRun":
+    ) -> ActiveRun:
         request = StartRequest(
             source=TRIGGERS.name,
             cause=self._context.abilities.bot.cause(message),

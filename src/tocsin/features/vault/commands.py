@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tocsin.core.config.settings import platform, read_env_file
+from tocsin.core.config.settings import Settings, platform, read_env_file
 from tocsin.core.errors import ConfigError
 from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.files import read_limited, write_atomically
@@ -22,9 +22,6 @@ from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.secret_input import secret_input
 from tocsin.terminal.text import readable
-
-if TYPE_CHECKING:
-    from tocsin.core.config.settings import Settings
 
 _CLI = "cli"
 _WORDS = {RotationState.OK: "ok", RotationState.WARNING: "warning", RotationState.EXPIRED: "error: expired"}
@@ -92,7 +89,7 @@ def _add_yes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
 
 
-def _opened(program: Program) -> tuple[Vault, "Settings"]:
+def _opened(program: Program) -> tuple[Vault, Settings]:
     """Open the vault without the rest of the program, which would double the start-up time."""
     settings = program.settings(late=False)
     return open_service(settings.data_dir, settings, partial(program.audit, settings), time.time), settings
@@ -141,7 +138,7 @@ def _set(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     return _done(out, name, f"{name} was stored in the vault")
 
 
-def _entered(label: str, settings: "Settings") -> str:
+def _entered(label: str, settings: Settings) -> str:
     value = secret_input(label, MAX_VALUE_BYTES)
     settings.redact.learn([value])
     return value

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.strings import number_of
@@ -10,10 +9,8 @@ from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, 
 from tocsin.features.hooks import FeatureHooks
 from tocsin.features.watchers.model import WatcherRecord, WatcherState, change_of
 from tocsin.features.watchers.service import NOT_WATCHED, Watchers
-
-if TYPE_CHECKING:
-    from tocsin.runs.control import StartRequest
-    from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.control import StartRequest
+from tocsin.runs.engine.active_run import ActiveRun
 
 _LINK = "#/watchers"
 
@@ -24,7 +21,7 @@ async def prune(watchers: Watchers) -> None:
     await watchers.forget_deleted()
 
 
-async def start_watcher(watchers: Watchers, name: str, asked: "StartRequest") -> "ActiveRun":
+async def start_watcher(watchers: Watchers, name: str, asked: StartRequest) -> ActiveRun:
     """Have a watcher act; `asked.params` has `path` and `event`, as the record of a run."""
     try:
         change = change_of(asked.params)

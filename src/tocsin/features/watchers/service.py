@@ -5,7 +5,6 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.errors import ConfigError
@@ -27,12 +26,11 @@ from tocsin.features.watchers.model import (
 from tocsin.features.watchers.rules import FILE_NAME, WatcherRules
 from tocsin.features.watchers.store import WatcherStore
 from tocsin.runs.control import Retry, StartRequest
+from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.model import Line, Run, RunResult, RunSpec, RunStatus, RunTrigger
+from tocsin.runs.recorder import Work
 
 # Lazy: showing watchers does not need what watches and acts.
-if TYPE_CHECKING:
-    from tocsin.runs.engine.active_run import ActiveRun
-    from tocsin.runs.recorder import Work
 
 DAY_S = 86_400.0
 NOT_WATCHED = "no process is watching: start `tocsin up`"
@@ -141,7 +139,7 @@ class Watchers:
         if gone := [run_id for run_id in noted if run_id not in kept]:
             await self.store.forget_failed(gone)
 
-    async def start(self, name: str, change: WatchedChange, asked: "StartRequest") -> "ActiveRun":
+    async def start(self, name: str, change: WatchedChange, asked: StartRequest) -> ActiveRun:
         """Act on a file now, and return as soon as that is recorded."""
         return await self._start(await self.get(name), change, asked)
 
@@ -171,13 +169,13 @@ class Watchers:
         change: WatchedChange,
         asked: StartRequest,
         watch: Callable[[Line], None] | None = None,
-    ) -> "ActiveRun":
+    ) -> ActiveRun:
         spec, work = self._prepare(rule, change, asked)
         running = await self.context.runs().start(spec, work, watch=watch)
         await self.store.note_started(rule, change, running.run, self.context.clock.now())
         return running
 
-    def _prepare(self, rule: WatcherRule, change: WatchedChange, asked: StartRequest) -> "tuple[RunSpec, Work]":
+    def _prepare(self, rule: WatcherRule, change: WatchedChange, asked: StartRequest) -> tuple[RunSpec, Work]:
         from tocsin.features.watchers.execution import WatcherExecution, make_spec
 
         spec = make_spec(

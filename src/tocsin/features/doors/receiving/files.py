@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from tocsin.channels.attached import MAX_FILES
@@ -12,13 +12,11 @@ from tocsin.core.errors import ChannelError
 from tocsin.core.http.forms import MAX_TEXT_BYTES, FormReader, FormTooLargeError, InvalidFormError, read_text
 from tocsin.core.text.strings import storable
 from tocsin.delivery.files.store import FilesFullError
+from tocsin.features.abilities import Files
 from tocsin.features.doors.model import DoorFile, DoorRequest
 from tocsin.features.doors.protocols.protocol import Refusal, RefusalReason
 from tocsin.features.doors.receiving.bodies import MAX_FIELDS, media_type
 from tocsin.features.front_door import DISCARDED_BYTES
-
-if TYPE_CHECKING:
-    from tocsin.features.abilities import Files
 
 FORM = "multipart/form-data"
 FORM_WITHOUT_FILES = "application/x-www-form-urlencoded"
@@ -31,7 +29,7 @@ _TYPE = re.compile(r"[\w.+-]{1,49}/[\w.+-]{1,50}")
 class _TakenFiles:
     """The files of one request or message, stored one after the other."""
 
-    def __init__(self, files: "Files") -> None:
+    def __init__(self, files: Files) -> None:
         self._files = files
         self.items: list[Mapping[str, Any]] = []
 
@@ -58,7 +56,7 @@ class _TakenFiles:
 
 
 async def take_body(
-    body: AsyncGenerator[bytes], request: DoorRequest, name: str | None, files: "Files"
+    body: AsyncGenerator[bytes], request: DoorRequest, name: str | None, files: Files
 ) -> DoorRequest | Refusal:
     """Store the files of a form, or a body that is a file with a name; return the request with what remains.
 
@@ -78,7 +76,7 @@ async def take_body(
             return await _refused(RefusalReason.TOO_LARGE, str(error), chunks)
 
 
-async def store_files(inline: Sequence[DoorFile], files: "Files") -> tuple[list[Mapping[str, Any]], list[str]]:
+async def store_files(inline: Sequence[DoorFile], files: Files) -> tuple[list[Mapping[str, Any]], list[str]]:
     """Store files that were read of a body; return their items of `attach`, and why others are left out."""
     taken, notes = _TakenFiles(files), []
     for file in inline:
@@ -94,7 +92,7 @@ def attachable(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [{name: value for name, value in each.items() if name != "field"} for each in items if "hash" in each]
 
 
-async def keep_files(request: DoorRequest, files: "Files") -> None:
+async def keep_files(request: DoorRequest, files: Files) -> None:
     """Keep the files of a request that will be stored: it is in the database of this host alone."""
     if taken := attachable(request.files):
         await files.keep([each["hash"] for each in taken], _KEPT_S)
@@ -113,7 +111,7 @@ def safe_name(text: str) -> str:
     return name if name.strip(". ") else "attachment"
 
 
-async def _take_form(request: DoorRequest, chunks: AsyncGenerator[bytes], files: "Files") -> DoorRequest:
+async def _take_form(request: DoorRequest, chunks: AsyncGenerator[bytes], files: Files) -> DoorRequest:
     taken, fields, left = _TakenFiles(files), dict[str, str](), MAX_TEXT_BYTES
     async with aclosing(FormReader(request.headers.get("content-type", ""), chunks).parts()) as parts:
         async for part in parts:
