@@ -75,7 +75,7 @@ class App:
 
     def may_have_runs(self) -> bool:
         """Whether runs may be recorded; looking for them in SQLite would create the database."""
-        return self.settings[STORE] == "redis" or self.database.exists()
+        return self.settings[STORE] == "redis" or self.database.path.exists()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -214,7 +214,7 @@ def run_engine(app: App) -> RunEngine:
 
 async def take_runs_out_of_database(app: App) -> None:
     """Move runs that an earlier version kept in the database to Redis, before any of them is continued."""
-    if app.settings[STORE] == "redis" and app.database.exists():
+    if app.settings[STORE] == "redis" and app.database.path.exists():
         lease = Lease(app.database, MOVE_RUNS, app.clock)
         await move_under_lease(SqliteRunRecords(app.database), app.stores.runs().records, lease, app.clock)
 
@@ -232,7 +232,7 @@ async def _recover_runs(app: App) -> None:
 async def _tell_queue_problems(app: App) -> None:
     for problem in (await app.outbox.store.health()).problems:
         log.warning("the queue is unreliable", extra={"reason": problem})
-    if app.settings[STORE] == "redis" and app.database.exists() and (left := await left_in_database(app.database)):
+    if app.settings[STORE] == "redis" and app.database.path.exists() and (left := await left_in_database(app.database)):
         log.warning("messages were left unprocessed", extra={"reason": left, "fix": LEFT_FIX})
 
 
@@ -299,11 +299,11 @@ async def _run_maintenance(app: App) -> None:
             await app.presence().prune()
             if app.may_have_runs():
                 await app.runs().prune(keep_failed=app.settings[RUNS_KEEP_FAILED])
-            if app.database.exists():
+            if app.database.path.exists():
                 await app.features.each_hour()
             await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
             await _prune_files(app)
-            if app.database.exists():
+            if app.database.path.exists():
                 await give_back(app.database)
             prune_at = app.clock.monotonic() + PRUNE_EVERY_S
         return TIDY_EVERY_S

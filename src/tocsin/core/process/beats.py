@@ -1,6 +1,5 @@
 """Heartbeats of processes in their shared store: a counter for each process."""
 
-import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -35,21 +34,15 @@ class SqliteBeats:
         self._database = database
 
     async def add(self, identity: str) -> None:
-        await self._write(_ADD, [identity])
+        await self._database.execute(_ADD, [identity])
 
     async def remove(self, identities: Sequence[str]) -> None:
-        await self._write(_REMOVE, identities)
+        await self._database.execute_many(_REMOVE, [[identity] for identity in identities])
 
     async def all(self) -> dict[str, int]:
         return await self._database.read(
             lambda connection: {row["identity"]: row["beat"] for row in connection.execute("SELECT * FROM processes")}
         )
-
-    async def _write(self, sql: str, identities: Sequence[str]) -> None:
-        def work(connection: sqlite3.Connection) -> None:
-            connection.executemany(sql, [[identity] for identity in identities])
-
-        await self._database.write(work)
 
 
 class RedisBeats:

@@ -11,7 +11,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -96,10 +96,6 @@ class Database:
         self._opened: list[sqlite3.Connection] = []
         self._empty: list[sqlite3.Connection] = []  # in memory
 
-    def exists(self) -> bool:
-        """Whether the file exists; a database is created only when it is first needed."""
-        return self.path.exists()
-
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in a transaction and return its result after the commit is durable.
 
@@ -116,6 +112,10 @@ class Database:
         """Run one statement in a transaction, and return the number of rows that it changed."""
         return await self.write(lambda connection: connection.execute(sql, values).rowcount)
 
+    async def execute_many(self, sql: str, rows: Iterable[Sequence[object] | Mapping[str, object]]) -> None:
+        """Run one statement for each row, in one transaction."""
+        await self.write(lambda connection: connection.executemany(sql, rows).close())
+
     def submit(
         self, work: Callable[[sqlite3.Connection], T], done: Callable[[T | None, Exception | None], None]
     ) -> None:
@@ -128,7 +128,7 @@ class Database:
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on a separate connection; it sees everything committed before."""
-        is_there = self._writer is not None or not self._only_writes_make_it or self.exists()
+        is_there = self._writer is not None or not self._only_writes_make_it or self.path.exists()
         if self._writer is None and is_there:
             await self._open()
         if self._closed:
@@ -183,11 +183,10 @@ class Database:
             connection = self._connect()
             _use_wal(connection, self._busy_timeout_s)
             self.migrate(connection, self._schemas() if callable(self._schemas) else self._schemas)
-        except (OSError, sqlite3.Error) as error:
+        except BaseException as error:
             self._close_all()
-            raise _failure(self.path, error) from None
-        except BaseException:
-            self._close_all()
+            if isinstance(error, OSError | sqlite3.Error):
+                raise _failure(self.path, error) from None
             raise
         return connection
 

@@ -60,11 +60,11 @@ class Doors:
 
     async def are_there(self) -> bool:
         """Whether the front door has to listen."""
-        return self.context.database.exists() and await self.store.exist()
+        return self.context.database.path.exists() and await self.store.exist()
 
     async def all(self) -> list[Door]:
         """Return all doors by name."""
-        return await self.store.all() if self.context.database.exists() else []
+        return await self.store.all() if self.context.database.path.exists() else []
 
     async def get(self, name_or_id: str) -> Door:
         """Return one door; raises UnknownDoorError."""
@@ -131,11 +131,11 @@ class Doors:
 
     async def waiting(self) -> int:
         """Return how many requests are not processed yet."""
-        return await self.store.count_waiting() if self.context.database.exists() else 0
+        return await self.store.count_waiting() if self.context.database.path.exists() else 0
 
     async def needed_files(self) -> frozenset[str]:
         """Return the hashes of the files of requests that are not processed yet."""
-        return await self.store.files_waiting() if self.context.database.exists() else frozenset()
+        return await self.store.files_waiting() if self.context.database.path.exists() else frozenset()
 
     async def rule_warnings(self) -> list[RuleWarning]:
         """Return what is odd about the rules of `doors.yaml`."""
@@ -166,7 +166,7 @@ class Doors:
 
     async def prune(self) -> None:
         """Delete old rows."""
-        if self.context.database.exists():
+        if self.context.database.path.exists():
             await self.store.prune(self.now())
 
     def _address(self, door: Door, token: str) -> DoorAddress:

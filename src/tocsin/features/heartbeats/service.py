@@ -85,7 +85,7 @@ class Heartbeats:
     @property
     def are_kept(self) -> bool:
         """Whether there may be heartbeats; asking for them would make the database."""
-        return self.context.database.exists() or self.file.path.exists()
+        return self.context.database.path.exists() or self.file.path.exists()
 
     @property
     def problem(self) -> ConfigError | None:
@@ -128,7 +128,7 @@ class Heartbeats:
         found, problem = await to_thread(self.file.read)  # ten thousand definitions take seconds
         if found is None or problem is not None or found is self._synced:
             return
-        if not found and not self.context.database.exists():
+        if not found and not self.context.database.path.exists():
             return
         changes: list[_FileChange] = await self.store.change_all(lambda c, known: self._synchronise(c, known, found))
         self._synced = found
@@ -323,7 +323,7 @@ class Heartbeats:
 
     async def prune(self) -> None:
         """Delete old rows."""
-        if self.context.database.exists():
+        if self.context.database.path.exists():
             await self.store.prune(self.now())
 
     def record(

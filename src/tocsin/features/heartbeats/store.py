@@ -181,7 +181,7 @@ class HeartbeatStore:
     async def forget_messages(self, numbers: Sequence[int]) -> None:
         """Delete messages that were queued."""
         sql, values = "DELETE FROM heartbeat_messages WHERE id = ?", [[number] for number in numbers]
-        await self._database.write(lambda c: c.executemany(sql, values).close())
+        await self._database.execute_many(sql, values)
 
     async def ledgers(self, ids: Sequence[str], now: float) -> Mapping[str, Ledger]:
         """Return the ledgers of heartbeats by ID."""

@@ -158,11 +158,7 @@ class MemoryStore:
             "UPDATE memory_entries SET access_count = access_count + 1, last_accessed_at = max(last_accessed_at, ?)"
             " WHERE key = ? AND removed_at IS NULL"
         )
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.executemany(sql, [[now, key] for key in keys])
-
-        await self._database.write(work)
+        await self._database.execute_many(sql, [[now, key] for key in keys])
 
     async def remove(self, key: str, now: float, scope: str = "", updated_at: float | None = None) -> MemoryEntry:
         """Remove an entry so that it can be restored; with `scope`, an entry of another scope counts as unknown.

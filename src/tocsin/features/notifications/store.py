@@ -191,12 +191,8 @@ class NotificationStore:
 
     async def give_up(self, untold: Sequence[Notification]) -> None:
         """Record that these have no receiver: they stay in the list."""
-        ids = [[each.id] for each in untold]
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.executemany("UPDATE notifications SET due = 0, told = 2 WHERE id = ?", ids)
-
-        await self._database.write(work)
+        sql = "UPDATE notifications SET due = 0, told = 2 WHERE id = ?"
+        await self._database.execute_many(sql, [[each.id] for each in untold])
 
 
 # A lease that ends later than any can was taken before the clock was set back.

@@ -150,11 +150,7 @@ class WatcherStore:
     async def forget_failed(self, run_ids: Collection[str]) -> None:
         """Count files as failed no more whose runs were deleted."""
         sql = "DELETE FROM watcher_failing WHERE run_id = ?"
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.executemany(sql, [[run_id] for run_id in run_ids])
-
-        await self._database.write(work)
+        await self._database.execute_many(sql, [[run_id] for run_id in run_ids])
 
     async def drop_waiting(self, active: Collection[str]) -> None:
         """Decide not to act on changes of rules that are not active any more."""

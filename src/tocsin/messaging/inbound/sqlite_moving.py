@@ -26,10 +26,10 @@ class SqliteEvents:
     async def take_in(self, records: Sequence[MovedEvent]) -> None:
         marks = ", ".join("?" * len(MovedEvent._fields))
         sql = f"INSERT OR IGNORE INTO inbox ({_EVENT}, owner) VALUES ({marks}, '')"  # noqa: S608  # our columns  # names of our own
-        await _write(self._database, sql, records)
+        await self._database.execute_many(sql, records)
 
     async def remove(self, records: Sequence[MovedEvent]) -> None:
-        await _write(self._database, "DELETE FROM inbox WHERE id = ?", [[one.id] for one in records])
+        await self._database.execute_many("DELETE FROM inbox WHERE id = ?", [[one.id] for one in records])
 
 
 class SqliteDedupeKeys:
@@ -54,15 +54,11 @@ class SqliteDedupeKeys:
             " WHERE channel = :channel"
         )
         rows = [{"channel": one.channel, "key": one.key, "at": now - one.age_s} for one in records]
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.executemany(sql, rows)
-
-        await self._database.write(work)
+        await self._database.execute_many(sql, rows)
 
     async def remove(self, records: Sequence[MovedDedupeKey]) -> None:
         sql = "DELETE FROM inbox_keys WHERE channel = ? AND key = ?"
-        await _write(self._database, sql, [[one.channel, one.key] for one in records])
+        await self._database.execute_many(sql, [[one.channel, one.key] for one in records])
 
 
 class SqliteCursors:
@@ -80,10 +76,10 @@ class SqliteCursors:
 
     async def take_in(self, records: Sequence[MovedCursor]) -> None:
         sql = "INSERT INTO inbox_cursors VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET position = excluded.position"
-        await _write(self._database, sql, records)
+        await self._database.execute_many(sql, records)
 
     async def remove(self, records: Sequence[MovedCursor]) -> None:
-        await _write(self._database, "DELETE FROM inbox_cursors WHERE name = ?", [[one.name] for one in records])
+        await self._database.execute_many("DELETE FROM inbox_cursors WHERE name = ?", [[one.name] for one in records])
 
 
 async def _count(database: Database, sql: str) -> int:
@@ -92,10 +88,3 @@ async def _count(database: Database, sql: str) -> int:
 
 async def _rows(database: Database, sql: str, limit: int) -> list[sqlite3.Row]:
     return await database.read(lambda connection: connection.execute(sql, [limit]).fetchall())
-
-
-async def _write(database: Database, sql: str, rows: Sequence[Sequence[object]]) -> None:
-    def work(connection: sqlite3.Connection) -> None:
-        connection.executemany(sql, rows)
-
-    await database.write(work)

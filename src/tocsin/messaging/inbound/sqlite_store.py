@@ -165,11 +165,7 @@ class SqliteInbox:
             "UPDATE inbox SET owner = ?, status = CASE status WHEN 'working' THEN 'new' ELSE status END"
             " WHERE seq = ? AND owner = ? AND finished_at IS NULL"
         )
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.executemany(sql, [(SET_ASIDE, seq, owner) for seq in seqs])
-
-        await self._database.write(work)
+        await self._database.execute_many(sql, [(SET_ASIDE, seq, owner) for seq in seqs])
 
     async def release(self, owner: str) -> None:
         await self._change(

@@ -1,6 +1,5 @@
 """Move idempotency keys from one store into the other."""
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -49,16 +48,10 @@ class SqliteKeyRecords:
             [one.key, one.digest, one.status, one.body if one.status is not None else None, now - one.age_s]
             for one in records
         ]
-        await self._write("INSERT OR IGNORE INTO idempotency VALUES (?, ?, ?, ?, ?, 0)", rows)
+        await self._database.execute_many("INSERT OR IGNORE INTO idempotency VALUES (?, ?, ?, ?, ?, 0)", rows)
 
     async def remove(self, records: Sequence[MovedKey]) -> None:
-        await self._write("DELETE FROM idempotency WHERE key = ?", [[one.key] for one in records])
-
-    async def _write(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        def work(connection: sqlite3.Connection) -> None:
-            connection.executemany(sql, rows)
-
-        await self._database.write(work)
+        await self._database.execute_many("DELETE FROM idempotency WHERE key = ?", [[one.key] for one in records])
 
 
 class RedisKeyRecords:

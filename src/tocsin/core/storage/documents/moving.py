@@ -36,7 +36,7 @@ class SqliteDocuments:
 
     async def remove(self, records: Sequence[MovedDocument]) -> None:
         names = [[name] for name, _ in records]
-        await self._database.write(lambda c: c.executemany("DELETE FROM documents WHERE name = ?", names).close())
+        await self._database.execute_many("DELETE FROM documents WHERE name = ?", names)
 
 
 class RedisDocuments:
