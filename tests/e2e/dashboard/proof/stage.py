@@ -50,14 +50,8 @@ class Stage:
 
     def visitor(self, context: BrowserContext) -> Visitor:
         visitor = Visitor(context.new_page(), self.address)
-        visitor.page.on("console", lambda message: self._note(visitor, message))
-        visitor.page.on("pageerror", lambda error: visitor.problems.append(f"error: {error}"))
+        visitor.listen()
         return visitor
-
-    @staticmethod
-    def _note(visitor: Visitor, message: Any) -> None:
-        if message.type in {"error", "warning"}:
-            visitor.problems.append(f"{message.type}: {message.text}")
 
 
 @dataclass
