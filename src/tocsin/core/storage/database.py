@@ -11,7 +11,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -112,7 +112,7 @@ class Database:
         """Run one statement in a transaction, and return the number of rows that it changed."""
         return await self.write(lambda connection: connection.execute(sql, values).rowcount)
 
-    async def execute_many(self, sql: str, rows: Iterable[Sequence[object] | Mapping[str, object]]) -> None:
+    async def execute_many(self, sql: str, rows: Sequence[Sequence[object] | Mapping[str, object]]) -> None:
         """Run one statement for each row, in one transaction."""
         await self.write(lambda connection: connection.executemany(sql, rows).close())
 
