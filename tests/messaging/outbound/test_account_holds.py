@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from tests.facts import mentions
+from tests.waiting import PATIENCE_S
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Receipt, SendResult, Tools
 from tocsin.channels.registry import Registry
@@ -67,8 +68,11 @@ class Host:
 
 
 @pytest.fixture(params=["sqlite", "redis"])
-async def hosts(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[list[Host]]:
+async def hosts(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[list[Host]]:
     """Two openings of one store; on Redis, they are two hosts whose clocks are five minutes apart."""
+    monkeypatch.setattr(AccountHolds, "store_timeout_s", PATIENCE_S)  # a send may not hear of a hold in time
     prefix = f"test{uuid4().hex}"
     async with AsyncExitStack() as stack:
 

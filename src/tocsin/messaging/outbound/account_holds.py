@@ -2,6 +2,7 @@
 
 import logging
 from math import inf
+from typing import ClassVar
 
 from tocsin.channels.contract import Receipt, SendResult
 from tocsin.core.errors import ChannelError, FailureKind, TocsinError
@@ -13,8 +14,6 @@ log = logging.getLogger(__name__)
 
 # The longest delay until a hold set by another process is known here.
 REFRESH_EVERY_S = 0.5
-# The longest time that a direct send waits for the store; sending matters more than a hold.
-STORE_TIMEOUT_S = 0.25
 MAX_REASON = 200
 # The longest wait that the queue accepts from a provider.
 LONGEST_S = 3600.0
@@ -25,6 +24,9 @@ class AccountHolds:
 
     While the store cannot be read, the holds known to this process apply: the store never delays a message.
     """
+
+    # The longest time that a direct send waits for the store; sending matters more than a hold.
+    store_timeout_s: ClassVar = 0.25
 
     def __init__(self, store: DeliveryStore, clock: Clock) -> None:
         self._store = store
@@ -93,7 +95,7 @@ class AccountHolds:
         import asyncio
 
         try:
-            async with asyncio.timeout(STORE_TIMEOUT_S):
+            async with asyncio.timeout(self.store_timeout_s):
                 if channel in self._unpublished:
                     await self._publish(channel)
                 hold = (await self._store.account_holds([channel])).get(channel)
