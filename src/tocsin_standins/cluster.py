@@ -8,19 +8,22 @@ import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tocsin_standins.botchat.server import BotChat
 from tocsin_standins.botchat.world import GROUP_CHAT
 from tocsin_standins.chatmodel.server import CAPABLE, FAST, MODEL, ChatModel
 from tocsin_standins.guildchat.calls import PUBLIC_KEY
 from tocsin_standins.guildchat.server import OPS, GuildChat
-from tocsin_standins.mail import MailServer
 from tocsin_standins.page.demo_users import ALICE, DemoUsers
 from tocsin_standins.page.server import DemoPage
 from tocsin_standins.recorder import Recorder
 from tocsin_standins.serving import HttpStandIn
 from tocsin_standins.teamchat.server import TeamChat
+
+if TYPE_CHECKING:
+    from tocsin_standins.mail import MailServer
+
 
 PRODUCTS = {"teamchat": "slack", "botchat": "telegram", "guildchat": "discord"}
 

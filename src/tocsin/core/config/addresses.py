@@ -1,15 +1,12 @@
 """Parsers of settings that are addresses: networks, host names, Redis servers."""
 
-from ipaddress import IPv4Network, IPv6Network
-from typing import Union
+from ipaddress import IPv4Network, IPv6Network, ip_network
 
-Network = Union["IPv4Network", "IPv6Network"]
+Network = IPv4Network | IPv6Network
 
 
 def networks(value: str) -> tuple[Network, ...]:
     """Parse a comma-separated list of addresses and networks."""
-    from ipaddress import ip_network
-
     try:
         return tuple(ip_network(item.strip(), strict=False) for item in value.split(",") if item.strip())
     except ValueError:

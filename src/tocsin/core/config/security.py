@@ -16,8 +16,11 @@ from tocsin.core.config.variables import (
     DASHBOARD_USER,
     ENVIRONMENT,
     FORCE_HTTPS,
+    FRONT_DOOR_HOST,
+    FRONT_DOOR_PORT,
     FRONT_DOOR_TLS_CERT,
     FRONT_DOOR_TLS_KEY,
+    FRONT_DOOR_URL,
     GATEWAY_TOKEN,
     REDIS_URL,
     TRUSTED_PROXIES,
@@ -105,6 +108,20 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def front_door_url(settings: Values) -> str:
+    """Return the address of the front door."""
+    if settings[FRONT_DOOR_URL]:
+        return settings[FRONT_DOOR_URL]
+    scheme = "https" if settings[FRONT_DOOR_TLS_CERT] else "http"
+    host = settings[FRONT_DOOR_HOST].strip("[]")
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings[FRONT_DOOR_PORT]}"
+
+
+def is_front_door_local(settings: Values) -> bool:
+    """Whether other machines cannot reach the front door."""
+    return not settings[FRONT_DOOR_URL] and is_loopback(settings[FRONT_DOOR_HOST])
+
+
 def check_gateway_bind(settings: Settings, host: str) -> list[str]:
     """Raise for an open gateway outside loopback; return the warnings about an override."""
     if is_loopback(host) or settings[GATEWAY_TOKEN]:
@@ -187,7 +204,6 @@ def tls_files(
 
 def load_tls(service: str, certificate: Path, key: Path) -> ssl.SSLContext:
     """Return the TLS context of a server; raises ConfigError for files that do not fit."""
-    import ssl  # late: checks of a service without TLS do not need it
 
     def no_passphrase() -> str:
         raise ConfigError(

@@ -79,11 +79,6 @@ def boolean(value: str) -> bool:
     raise ValueError("true or false")
 
 
-def switch(value: str) -> bool | None:
-    """Parse a switch that may be unset."""
-    return boolean(value)
-
-
 def choice(*accepted: str) -> Callable[[str], str]:
     """Return the parser of one of the `accepted` words."""
 
@@ -102,6 +97,14 @@ def directory(value: str) -> Path:
         return Path(value.strip()).expanduser().absolute()
     except (RuntimeError, OSError):  # no such home directory; the working directory was deleted
         raise ValueError("an absolute path of a directory, because the home directory is unknown") from None
+
+
+def directories(value: str) -> tuple[Path, ...]:
+    """Parse paths of directories, separated by commas."""
+    try:
+        return tuple(directory(item) for item in value.split(",") if item.strip())
+    except ValueError:
+        raise ValueError("absolute paths of directories, separated by commas") from None
 
 
 def file_path(value: str) -> Path:
@@ -144,7 +147,7 @@ ENVIRONMENT = Variable(
 )
 FORCE_HTTPS: Variable[bool | None] = Variable(
     "FORCE_HTTPS",
-    switch,
+    boolean,
     None,
     "Reject plain HTTP requests, unless they come through a trusted proxy that terminates TLS.",
     shown_default="false; true in production",

@@ -2,26 +2,18 @@
 
 from pathlib import Path
 
-from tocsin.core.config.variables import Variable, directory, integer
-
-
-def _directories(value: str) -> tuple[Path, ...]:
-    try:
-        return tuple(directory(item) for item in value.split(",") if item.strip())
-    except ValueError:
-        raise ValueError("absolute paths of directories, separated by commas") from None
-
+from tocsin.core.config.variables import Variable, directories, integer
 
 SKILLS_WATCH: Variable[tuple[Path, ...]] = Variable(
     "SKILLS_WATCH",
-    _directories,
+    directories,
     (),
     "Directories in which assistant skills check every change, separated by commas.",
     shown_default="none",
 )
 SKILLS_AUTO_APPLY: Variable[tuple[Path, ...]] = Variable(
     "SKILLS_AUTO_APPLY",
-    _directories,
+    directories,
     (),
     "Directories in which changes proposed by skills are written automatically, separated by commas.",
     shown_default="none",

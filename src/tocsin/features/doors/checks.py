@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from tocsin.core.config.security import load_tls
+from tocsin.core.config.security import front_door_url, is_front_door_local, load_tls
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.strings import number_of
 from tocsin.features.doors.mail.listener import bind_warning, mail_tls
@@ -58,8 +58,8 @@ async def check_doors(doors: Doors) -> AsyncIterator[Finding]:
         except TocsinError as error:
             yield Finding("warning", "doors", f"messages of {each.name} cannot be delivered: {error}", error.hint)
     if found:
-        yield Finding("ok", "doors", f"{number_of(len(found), 'door')} at {doors.base_url()}")
-    if found and doors.is_local_only():
+        yield Finding("ok", "doors", f"{number_of(len(found), 'door')} at {front_door_url(doors.context.settings)}")
+    if found and is_front_door_local(doors.context.settings):
         fix = "set FRONT_DOOR_HOST, or FRONT_DOOR_URL to the address of a proxy"
         yield Finding("warning", "doors", "only this machine can reach the doors", fix)
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request, Response
 from pydantic import WithJsonSchema
 
+from tocsin.core.config.security import is_front_door_local
 from tocsin.core.reading.fields import BooleanType, IntegerType, TextType
 from tocsin.core.reading.json_schema import patch_schema, record_schema, without_names
 from tocsin.core.reading.records import Written
@@ -252,7 +253,7 @@ def set_up(doors: Doors, address: DoorAddress) -> DoorSetUp:
     """Return an address with what to paste where."""
     found = PROTOCOLS[address.protocol].instructions(address)
     instructions = [DoorInstruction(product, text) for product, text in found.items()]
-    return DoorSetUp(address, instructions, doors.is_local_only())
+    return DoorSetUp(address, instructions, is_front_door_local(doors.context.settings))
 
 
 def _version(door: Door) -> object:

@@ -6,8 +6,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tocsin.core.audit.actions import AuditAction
-from tocsin.core.config.security import is_loopback
-from tocsin.core.config.variables import FRONT_DOOR_HOST, FRONT_DOOR_PORT, FRONT_DOOR_TLS_CERT, FRONT_DOOR_URL
+from tocsin.core.config.security import front_door_url
 from tocsin.core.errors import TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.reading.fields import Field, RecordType, TextType
@@ -150,20 +149,6 @@ class Doors:
             return door.secret
         return await self.context.abilities.secrets.reveal(door.definition.secret_name, reader=f"door {door.name}")
 
-    def base_url(self) -> str:
-        """Return the address of the front door."""
-        settings = self.context.settings
-        if settings[FRONT_DOOR_URL]:
-            return settings[FRONT_DOOR_URL].rstrip("/")
-        scheme = "https" if settings[FRONT_DOOR_TLS_CERT] else "http"
-        host = settings[FRONT_DOOR_HOST].strip("[]")
-        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings[FRONT_DOOR_PORT]}"
-
-    def is_local_only(self) -> bool:
-        """Whether other machines cannot reach the front door."""
-        settings = self.context.settings
-        return not settings[FRONT_DOOR_URL] and is_loopback(settings[FRONT_DOOR_HOST])
-
     async def prune(self) -> None:
         """Delete old rows."""
         if self.context.database.path.exists():
@@ -171,7 +156,7 @@ class Doors:
 
     def _address(self, door: Door, token: str) -> DoorAddress:
         definition, protocol = door.definition, PROTOCOLS[door.definition.protocol]
-        base = protocol.base_url(self.context.settings) or self.base_url()
+        base = protocol.base_url(self.context.settings) or front_door_url(self.context.settings)
         url, further = protocol.url(base, token, door.name), protocol.further_urls(base, token)
         return DoorAddress(door.name, definition.protocol, definition.profile, token, url, base, **further)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 
+from tocsin.core.config.security import front_door_url, is_front_door_local
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import number_of
 from tocsin.features.heartbeats.feature import HEARTBEAT_OUT_URL
@@ -33,8 +34,10 @@ async def check_heartbeats(heartbeats: Heartbeats) -> AsyncIterator[Finding]:
         more = f" and {len(down) - NAMED} more" if len(down) > NAMED else ""
         yield Finding("warning", "heartbeats", f"down: {', '.join(down[:NAMED])}{more}", "tocsin heartbeats list")
     if found:
-        yield Finding("ok", "heartbeats", f"{number_of(len(found), 'heartbeat')} at {heartbeats.base_url()}")
-    if found and heartbeats.is_local_only():
+        yield Finding(
+            "ok", "heartbeats", f"{number_of(len(found), 'heartbeat')} at {front_door_url(heartbeats.context.settings)}"
+        )
+    if found and is_front_door_local(heartbeats.context.settings):
         fix = "set FRONT_DOOR_HOST, or FRONT_DOOR_URL to the address of a proxy"
         yield Finding("warning", "heartbeats", "only this machine can send pings", fix)
 

@@ -9,8 +9,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from tocsin.core.audit.actions import AuditAction
-from tocsin.core.config.security import is_loopback
-from tocsin.core.config.variables import FRONT_DOOR_HOST, FRONT_DOOR_PORT, FRONT_DOOR_TLS_CERT, FRONT_DOOR_URL
+from tocsin.core.config.security import front_door_url
 from tocsin.core.errors import ConfigError
 from tocsin.core.ids import new_id
 from tocsin.features.context import FeatureContext
@@ -275,7 +274,7 @@ class Heartbeats:
 
     async def addresses(self, heartbeat: Heartbeat) -> HeartbeatAddress:
         """Return the addresses of a heartbeat, which are secrets."""
-        base, key = self.base_url(), await self.store.key(PING_KEY, create=True)
+        base, key = front_door_url(self.context.settings), await self.store.key(PING_KEY, create=True)
         return HeartbeatAddress(
             f"{base}/ping/{heartbeat.code}",
             f"{base}/ping/{key}/{heartbeat.name}",
@@ -286,21 +285,7 @@ class Heartbeats:
     async def badge_url(self, name: str) -> str:
         """Return the address of a badge; empty if no badge key was made."""
         key = await self.store.key(BADGE_KEY)
-        return f"{self.base_url()}/badge/{key}/{name}.svg" if key else ""
-
-    def base_url(self) -> str:
-        """Return the address of the front door."""
-        settings = self.context.settings
-        if settings[FRONT_DOOR_URL]:
-            return settings[FRONT_DOOR_URL]
-        scheme = "https" if settings[FRONT_DOOR_TLS_CERT] else "http"
-        host = settings[FRONT_DOOR_HOST].strip("[]")
-        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings[FRONT_DOOR_PORT]}"
-
-    def is_local_only(self) -> bool:
-        """Whether other machines cannot reach the front door."""
-        settings = self.context.settings
-        return not settings[FRONT_DOOR_URL] and is_loopback(settings[FRONT_DOOR_HOST])
+        return f"{front_door_url(self.context.settings)}/badge/{key}/{name}.svg" if key else ""
 
     async def records(self, heartbeats: Sequence[Heartbeat]) -> list[HeartbeatRecord]:
         """Return heartbeats as people see them."""

@@ -2,19 +2,11 @@
 
 from pathlib import Path
 
-from tocsin.core.config.variables import Variable, boolean, directory, integer
-
-
-def _directories(value: str) -> tuple[Path, ...]:
-    try:
-        return tuple(directory(item) for item in value.split(",") if item.strip())
-    except ValueError:
-        raise ValueError("absolute paths of directories, separated by commas") from None
-
+from tocsin.core.config.variables import Variable, boolean, directories, integer
 
 JOB_REPOSITORIES: Variable[tuple[Path, ...]] = Variable(
     "JOB_REPOSITORIES",
-    _directories,
+    directories,
     (),
     "Directories with the git repositories that task jobs may use, separated by commas.",
     shown_default="none",

@@ -108,22 +108,17 @@ class NotificationStore:
 
     async def mark_read(self, text: str, now: float) -> tuple[Notification, bool]:
         """Mark one as read; return it, and whether it was unread."""
-        id_ = await self._whole_id(text)
-
-        def work(connection: sqlite3.Connection) -> tuple[Notification, bool]:
-            sql = "UPDATE notifications SET read_at = ? WHERE id = ? AND read_at IS NULL"
-            changed = connection.execute(sql, [now, id_]).rowcount > 0
-            return _find(connection, id_), changed
-
-        return await self._database.write(work)
+        return await self._mark("UPDATE notifications SET read_at = ? WHERE id = ? AND read_at IS NULL", text, now)
 
     async def mark_unread(self, text: str) -> tuple[Notification, bool]:
         """Mark one as unread; return it, and whether it was read."""
+        return await self._mark("UPDATE notifications SET read_at = NULL WHERE id = ? AND read_at IS NOT NULL", text)
+
+    async def _mark(self, sql: str, text: str, *values: float) -> tuple[Notification, bool]:
         id_ = await self._whole_id(text)
 
         def work(connection: sqlite3.Connection) -> tuple[Notification, bool]:
-            sql = "UPDATE notifications SET read_at = NULL WHERE id = ? AND read_at IS NOT NULL"
-            changed = connection.execute(sql, [id_]).rowcount > 0
+            changed = connection.execute(sql, [*values, id_]).rowcount > 0
             return _find(connection, id_), changed
 
         return await self._database.write(work)

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from tocsin.core.config.security import is_front_door_local
 from tocsin.core.records.as_json import to_json
 from tocsin.features.heartbeats.commands.changing import CALLER
 from tocsin.features.heartbeats.commands.pasting import crontab_schedule, lines_for, lines_to_paste
@@ -43,7 +44,7 @@ def configure_addresses(commands: Mapping[str, argparse.ArgumentParser]) -> None
 
 async def _find(heartbeats: Heartbeats, found: Heartbeat) -> _Shown:
     addresses, badge = await heartbeats.addresses(found), await heartbeats.badge_url(found.name)
-    return _Shown(found, addresses, badge, heartbeats.is_local_only())
+    return _Shown(found, addresses, badge, is_front_door_local(heartbeats.context.settings))
 
 
 def _url(arguments: argparse.Namespace, out: Console, program: Program) -> int:
