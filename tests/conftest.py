@@ -6,6 +6,7 @@ import os
 import random
 import signal
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +121,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     stay_as_asked_while_children_start_anew()
+    if not config.getoption("hypothesis_profile", None):
+        draw_no_constants_of_the_program()
     if config.option.shuffle == "new":
         config.option.shuffle = str(random.SystemRandom().randrange(1_000_000))
     if worker := getattr(config, "workerinput", None):
@@ -161,6 +164,17 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
     seed = request.config.option.chance or str(random.SystemRandom().randrange(1_000_000))
     request.node.add_report_section("call", "chance", f"repeat with --chance={seed}")
     return random.Random(seed)
+
+
+def draw_no_constants_of_the_program() -> None:
+    """Keep Hypothesis from searching the modules of the program for constants to draw; `make examples-proof` lets it.
+
+    It parses seven hundred files in each process of tests, and holds what it finds against each strategy anew.
+    """
+    with suppress(ImportError):  # older versions do not search
+        from hypothesis.internal.conjecture import providers
+
+        providers.is_local_module_file = lambda _path: False
 
 
 def stay_as_asked_while_children_start_anew() -> None:
