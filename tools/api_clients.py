@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.ports import free_port
+from tests.quick_start import starter
 from tests.waiting import until
 
 ROOT = Path(__file__).parent.parent
@@ -81,7 +82,9 @@ def _generate(folder: Path, *, used: bool) -> Path:
     document, made = folder / "openapi.json", folder / "tocsin_client"
     with document.open("w") as out:
         env = {"PATH": os.environ["PATH"], "TOCSIN_DATA_DIR": str(folder / "empty")}
-        subprocess.run([TOCSIN, "openapi"], stdout=out, env=env, check=True)
+        with starter(env)([TOCSIN, "openapi"], stdout=out, env=env) as printing:
+            if code := printing.wait():
+                raise subprocess.CalledProcessError(code, "tocsin openapi")
     if used:
         document.write_text(json.dumps(_reduce(json.loads(document.read_text()))))
     argv: list[str | Path] = [BINARIES / "openapi-python-client", "generate", "--meta", "none"]
@@ -130,7 +133,7 @@ def _dashboard(folder: Path) -> Iterator[str]:
     }
     log = folder / "dashboard.log"
     with log.open("wb") as out:
-        process = subprocess.Popen([TOCSIN, "dashboard"], env=env, cwd=folder, stderr=out, stdout=out)
+        process = starter(env)([TOCSIN, "dashboard"], env=env, cwd=folder, stderr=out, stdout=out)
     try:
         until(lambda: b'"listening"' in log.read_bytes() or process.poll() is not None, "the dashboard listens")
         yield f"http://127.0.0.1:{port}"

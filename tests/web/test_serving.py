@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import ssl
+import subprocess
 import sys
 import weakref
 from collections.abc import AsyncIterator, Mapping
@@ -25,6 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.facts import mentions
 from tests.ports import free_port
+from tests.quick_start import starter
 from tests.waiting import PATIENCE_S, eventually
 from tests.web.asgi_client import DOCUMENT
 from tests.web.conftest import GOOD, TEAMCHAT, TOKEN, Gateway
@@ -315,17 +317,20 @@ def test_loopback_is_listened_on_in_every_spelling(host: str):
 class Command:
     """A running `tocsin gateway`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, port: int, data_dir: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], port: int, data_dir: Path) -> None:
         self.process, self.port, self.data_dir = process, port, data_dir
 
-    async def started(self) -> None:
-        async with asyncio.timeout(PATIENCE_S):
-            while b"listening" not in (line := await self.process.stderr.readline()):
-                assert line, "it ended before it listened"
+    async def started(self) -> bytes:
+        """Wait until it listens; return what it has said."""
+        said = b""
+        while b"listening" not in said:
+            line = await asyncio.to_thread(self.process.stderr.readline)
+            assert line, "it ended before it listened"
+            said += line
+        return said
 
     async def ended(self) -> tuple[int, str, str]:
-        async with asyncio.timeout(PATIENCE_S):
-            out, err = await self.process.communicate()
+        out, err = await asyncio.to_thread(self.process.communicate, timeout=PATIENCE_S)
         return self.process.returncode, out.decode(), err.decode()
 
 
@@ -335,17 +340,13 @@ async def command(data_dir: Path, env: Mapping[str, str]) -> AsyncIterator[Comma
     inherited = {
         name: value for name, value in os.environ.items() if name.startswith(("COVERAGE", "PATH", "PYTHONPATH"))
     }
-    own = {"TOCSIN_DATA_DIR": str(data_dir), "GATEWAY_PORT": str(port), **TEAMCHAT, **env}
-    process = await asyncio.create_subprocess_exec(
-        COMMAND, "gateway", env=inherited | own, cwd=data_dir,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        yield Command(process, port, data_dir)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    own = inherited | {"TOCSIN_DATA_DIR": str(data_dir), "GATEWAY_PORT": str(port), **TEAMCHAT, **env}
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with starter(own)([COMMAND, "gateway"], env=own, cwd=data_dir, **streams) as process:
+        try:
+            yield Command(process, port, data_dir)
+        finally:
+            process.kill()  # nothing, if it has ended
 
 
 def audit_of(data_dir: Path) -> list[bool]:
@@ -410,11 +411,7 @@ async def test_off_loopback_it_starts_with_a_token_or_with_the_override_and_its_
     tmp_path: Path, env: dict[str, str], status: bytes
 ):
     async with command(tmp_path, {"GATEWAY_HOST": "0.0.0.0", "LOG_FORMAT": "json", **env}) as gateway:
-        first = b""
-        while b"listening" not in first:
-            line = await gateway.process.stderr.readline()
-            assert line
-            first += line
+        first = await gateway.started()
         assert (b"DANGER" in first) == ("ALLOW_INSECURE_BIND" in env)
         head, _ = await exchange(gateway.port, request("POST", "/send", JSON, "Content-Length: 2", body=b"{}"))
         assert head.split()[1] == status
