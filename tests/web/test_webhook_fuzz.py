@@ -10,4 +10,4 @@ from tests.web.webhook_products import PRODUCTS
 
 @pytest.mark.parametrize("kind", PRODUCTS)
 def test_hostile_calls_break_nothing_and_nothing_happens_before_verification(kind: str, tmp_path: Path):
-    must_be_met(fuzz(tmp_path, kind, calls=1_500))
+    must_be_met(fuzz(tmp_path, kind, calls=750))

@@ -39,13 +39,17 @@ def site() -> dict[str, str]:
     return {name: text for name in names() if (text := load_text(name)) is not None}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def pages(site: dict[str, str]) -> dict[str, Found]:
+    return {name: Found(text) for name, text in site.items() if name.endswith(".html")}
+
+
+@pytest.fixture(scope="module")
 def browser() -> Client:
     return Client(Starlette(routes=list(ui_routes(find_features().features))))
 
 
-def test_every_address_and_anchor_leads_somewhere(site: dict[str, str]):
-    pages = {name: Found(text) for name, text in site.items() if name.endswith(".html")}
+def test_every_address_and_anchor_leads_somewhere(site: dict[str, str], pages: dict[str, Found]):
     broken = [
         (name, address)
         for name, page in pages.items()
@@ -64,10 +68,9 @@ def leads_somewhere(here: str, address: str, pages: dict[str, Found], site: dict
     return target in site or DOCS.attachment(target) is not None
 
 
-def test_no_anchor_is_given_twice_on_a_page(site: dict[str, str]):
-    for name, text in site.items():
-        anchors = Found(text).anchors if name.endswith(".html") else []
-        assert sorted(set(anchors)) == sorted(anchors), name
+def test_no_anchor_is_given_twice_on_a_page(pages: dict[str, Found]):
+    for name, page in pages.items():
+        assert sorted(set(page.anchors)) == sorted(page.anchors), name
 
 
 def test_no_page_loads_anything_from_elsewhere(site: dict[str, str]):
@@ -81,12 +84,12 @@ def test_the_first_page_leads_to_every_page_but_single_facts_and_decisions():
     assert linked == set(DOCS.names()) - single - {"index"}
 
 
-def test_every_section_of_every_page_is_in_the_search(site: dict[str, str]):
+def test_every_section_of_every_page_is_in_the_search(site: dict[str, str], pages: dict[str, Found]):
     index = {page: {anchor for _, anchor, _ in sections} for page, _, sections in json.loads(site["search.json"])}
     assert index.keys() == set(DOCS.names())
     assert "host-keys" in index["ssh"]
     for page, anchors in index.items():
-        assert anchors <= set(Found(site[f"{page}.html"]).anchors)
+        assert anchors <= set(pages[f"{page}.html"].anchors)
 
 
 def test_a_link_to_what_the_site_lacks_becomes_its_text(tmp_path: Path):

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,19 @@ from tocsin.web.ui.static import ui_routes
 
 
 @pytest.fixture(scope="module")
-def assets() -> Assets:
+def assets(compressed_once: None) -> Assets:
     return load_assets(find_features().features)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module", autouse=True)
+def compressed_once() -> Iterator[None]:
+    """Compress each text once, however often the files are read anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gzip, "compress", cache(gzip.compress))
+        yield
+
+
+@pytest.fixture(scope="module")
 def browser() -> Client:
     return Client(Starlette(routes=list(ui_routes(find_features().features))))
 
