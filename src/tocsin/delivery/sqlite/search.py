@@ -15,7 +15,6 @@ from tocsin.delivery.sqlite.schema import HAS_FILES
 from tocsin.delivery.store import DeliveryFilter, search_words
 
 _NEVER = 2**63 - 1
-_TAIL = 12  # characters of the last group of an id
 _FIRST_SINCE = (
     "coalesce((SELECT min(seq) FROM deliveries INDEXED BY deliveries_created WHERE created_at >= ?),"
     " 9223372036854775807)"

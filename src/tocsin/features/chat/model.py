@@ -67,7 +67,6 @@ class MessageStatus(StrEnum):
     FAILED = "failed"
 
 
-AT_WORK = frozenset({MessageStatus.PENDING, MessageStatus.STREAMING})
 INTERRUPTED: Mapping[str, str] = {"code": "interrupted", "message": "Tocsin was killed or crashed during the answer"}
 
 

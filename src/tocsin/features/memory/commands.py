@@ -3,7 +3,6 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.pages import ListPage
@@ -33,8 +32,6 @@ from tocsin.terminal.options import add_subcommands, read_options
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import read_message, readable, whole_number
-
-T = TypeVar("T")
 
 CALLER = MemoryCaller(EntrySource.CLI)
 MAX_IMPORT_BYTES = 512 * 1024 * 1024

@@ -13,16 +13,13 @@ from tocsin.core.reading.fields import (
     RecordType,
     TextType,
 )
-from tocsin.delivery.model import DeliveryStatus
 from tocsin.delivery.terms import EXPIRES_AT, NOT_BEFORE, POLICIES
 from tocsin.rest.problems import PROBLEMS
 
 TEXT = TextType(blank=True)
-MOMENT = TextType(blank=True, schema={"format": "date-time"})
 COUNT = IntegerType()
 BACKEND = ChoiceType(("sqlite", "redis"))
 HEALTH_STATUS = ChoiceType(("ok", "failing"))
-STATUSES = ChoiceType(tuple(map(str, DeliveryStatus)))
 
 
 def _always(name: str, type_: FieldType, *, nullable: bool = False) -> Field:
@@ -63,9 +60,7 @@ HEALTH = _answer(
     _always("status", ChoiceType(("ok", "degraded", "draining"))),
     _always("version", TEXT),
     _always("instance", TEXT),
-    _always(
-        "queue", _answer("", _always("backend", ChoiceType(("sqlite", "redis"))), _always("status", HEALTH_STATUS))
-    ),
+    _always("queue", _answer("", _always("backend", BACKEND), _always("status", HEALTH_STATUS))),
     _always("inbox", _answer("", _always("status", HEALTH_STATUS), _always("open", COUNT))),
     _always("bus", _answer("", _always("status", ChoiceType(("off", "ok", "failing"))))),
     _always("channels", MappingType(ChoiceType(("configured", "unconfigured")))),

@@ -1,7 +1,6 @@
 """JSON bodies of requests and their fields."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, NoReturn
 
 from starlette.types import Scope
@@ -11,16 +10,14 @@ from tocsin.core.reading.json_value import JsonIssue, JsonIssues, Members, decod
 from tocsin.rest.headers import header_values, media_type
 from tocsin.rest.problems import HttpProblemError
 
-NO_OTHERS: Mapping[str, RecordType] = MappingProxyType({})
-
 
 def parse_fields(
-    scope: Scope, raw: bytes, record: RecordType, others: Mapping[str, RecordType] = NO_OTHERS, kind: str = ""
+    scope: Scope, raw: bytes, record: RecordType, others: Mapping[str, RecordType], kind: str
 ) -> Mapping[str, Any]:
     """Return the fields of a JSON body; raise the problem of an invalid one.
 
     Absent fields without a default are omitted. A body with a field of `others` is another record.
-    `kind` is the media type of `raw`, by default that of the request.
+    `kind` is the media type of `raw`; empty means that of the request.
     """
     members = parse_json_object(kind or read_media_type(scope), raw)
     body = read_texts(record, members)

@@ -1,6 +1,6 @@
 """The skills that work without a model, by name."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder, ConfinementError
@@ -10,8 +10,6 @@ from tocsin.features.assistant_skills.local.dependencies import audit_dependenci
 from tocsin.features.assistant_skills.local.secrets import scan_secrets
 from tocsin.features.assistant_skills.model import DEPENDENCIES, AssistantSkill, SkillOutput
 from tocsin.features.skill_records import SkillFinding
-
-_Scan = Callable[[ConfinedFolder, str], list[SkillFinding]]
 
 
 def look_at_commit(change: GitChange) -> SkillOutput:
