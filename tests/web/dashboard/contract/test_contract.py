@@ -193,10 +193,14 @@ async def test_each_succeeds_as_documented_and_each_change_is_one_audit_entry(wo
         expected[operation.name] = (headers["x-request-id"], 0 if operation.reads else 1)
     # What was started is recorded when it has ended.
     await eventually(world.is_idle)
-    await eventually(lambda: all(len(world.entries_of(id_)) >= number for id_, number in expected.values()))
-    for name, (id_, number) in expected.items():
-        if len(entries := world.entries_of(id_)) != number:
-            wrong.append(f"{name}: {entries}")
+
+    def recorded() -> bool:
+        found = world.actions()
+        return all(len(found[id_]) >= number for id_, number in expected.values())
+
+    await eventually(recorded)
+    found = world.actions()
+    wrong += [f"{name}: {found[id_]}" for name, (id_, number) in expected.items() if len(found[id_]) != number]
     assert not wrong, "\n".join(wrong)
 
 
@@ -258,7 +262,7 @@ async def test_who_waits_for_a_retry_finds_its_audit_entry(world: ContractWorld)
     headers = {"x-request-id": "waited-for-it", "prefer": "wait=600"}
     answer = await world.client.call("POST", f"/api/runs/{run}/retry", {}, headers=headers)
     assert (answer.status, answer.headers["preference-applied"]) == (200, "wait=30")
-    assert world.entries_of("waited-for-it") == ["cron.execute"]
+    assert world.actions()["waited-for-it"] == ["cron.execute"]
 
 
 async def test_curl_makes_each_request_of_the_reference_as_it_stands_there(world: ContractWorld, tmp_path: Path):

@@ -3,6 +3,7 @@
 import os
 import zlib
 from base64 import b64encode
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -84,9 +85,12 @@ class ContractWorld:
         _, text = await open_tokens(self.app).create(self.name(), scopes, Caller("cli"))
         return {"authorization": f"Bearer {text}"}
 
-    def entries_of(self, request_id: str) -> list[str]:
-        """Return the actions that the audit log has of a request."""
-        return [e.action for e in self.app.audit.log.tail(500) if e.metadata.get("request_id") == request_id]
+    def actions(self) -> defaultdict[str, list[str]]:
+        """Return the actions that the audit log has of each request."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for entry in self.app.audit.log.tail(500):
+            found[str(entry.metadata.get("request_id"))].append(entry.action)
+        return found
 
     async def streamed(self, path: str, headers: dict[str, str]) -> DashboardAnswer:
         """Read a stream, which ends because we go."""
