@@ -145,9 +145,9 @@ async def test_where_only_writes_make_it_a_read_finds_empty_tables_and_leaves_no
         return [row["text"] for row in await carrier.read(lambda c: c.execute("SELECT text FROM notes").fetchall())]
 
     assert [await texts() for _ in range(9)] == [[]] * 9
-    assert (carrier.exists(), opener.place.exists()) == (False, False)
+    assert (carrier.path.exists(), opener.place.exists()) == (False, False)
     await keeper.write(lambda c: c.execute("INSERT INTO notes VALUES ('by another process')").rowcount)
-    assert (carrier.exists(), await texts()) == (True, ["by another process"])
+    assert (carrier.path.exists(), await texts()) == (True, ["by another process"])
     await carrier.aclose()
     await keeper.aclose()
     with pytest.raises(DatabaseError):

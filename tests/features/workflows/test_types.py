@@ -287,8 +287,12 @@ async def test_a_child_ends_with_the_run_that_started_it(flows: WorkflowBench):
     await eventually(lambda: child_runs(flows))
     await flows.runs.cancel(running.run.id)
     assert (await running.wait()).status is RunStatus.CANCELLED
-    [child] = await child_runs(flows)
-    assert child.status in {RunStatus.INTERRUPTED, RunStatus.CANCELLED}
+
+    async def child_has_ended() -> bool:
+        [child] = await child_runs(flows)
+        return child.status in {RunStatus.INTERRUPTED, RunStatus.CANCELLED}
+
+    await eventually(child_has_ended)
 
 
 async def child_runs(flows: WorkflowBench):

@@ -17,8 +17,10 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CHUNK = 1 << 16  # bytes per read for the newest lines; enough for a tail of 100
 SEARCH_CHUNK = 1 << 20
@@ -91,7 +93,7 @@ class Head(NamedTuple):
         return b"%d %b %d %d\n" % (self.tip.seq, self.tip.hash, self.inode, self.size)
 
 
-def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
+def open_regular(path: "Path | str", flags: int = os.O_RDONLY) -> int:
     """Open a regular file and return its descriptor; raise OSError for any other, and never block on a pipe."""
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
@@ -255,7 +257,7 @@ def lines_from(fd: int, offset: int) -> Iterator[bytes]:
         yield from iter(lambda: file.readline(MAX_LINE), b"")
 
 
-def rotated(path: Path) -> list[Path]:
+def rotated(path: "Path") -> "list[Path]":
     """List the rotated files of the log at `path`: `audit.log.1`, `audit.log-20260101.gz`."""
     starts = (f"{path.name}.", f"{path.name}-")
     if not path.parent.is_dir():
@@ -263,7 +265,7 @@ def rotated(path: Path) -> list[Path]:
     return [file for file in path.parent.iterdir() if file.name.startswith(starts) and file.suffix != ".head"]
 
 
-def rotated_tips(path: Path) -> list[Tip]:
+def rotated_tips(path: "Path") -> list[Tip]:
     """Return the ends of the chains in the readable rotated files."""
     tips = []
     for file in rotated(path):
