@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import re2
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,19 +23,21 @@ MACHINE_PATH = re.compile(
 )
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME)\b")
 UNEXPLAINED = re.compile(r"# (noqa|type: ig" + r"nore)\b(?!.*\S  # \S).*$", re.MULTILINE)
-SECRET = re.compile(
-    r"""
-      \bxox[abeoprs]-\d{9,}-[\w-]{20,}              # teamchat: bot and user tokens
-    | \bxapp-\d-[A-Z0-9]{9,}-\d{9,}-[0-9a-f]{32,}   # teamchat: app tokens
-    | \b\d{8,10}:AA[\w-]{33}\b                      # botchat: bot tokens
-    | \b[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,}     # guildchat: bot tokens
-    | \bsk-(ant-|proj-)?[A-Za-z0-9_-]{24,}          # chat providers
-    | \bAGE-SECRET-KEY-1[A-Z0-9]{40,}
-    | \b(AKIA|ASIA)[A-Z0-9]{16}\b
-    | \b(gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{40,})
-    | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----\s+[A-Za-z0-9+/=]{40,}
-    """,
-    re.VERBOSE,
+# RE2 searches for all of them in one pass, a hundred times as fast as `re`.
+SECRET = re2.compile(
+    "|".join(
+        (
+            r"\bxox[abeoprs]-\d{9,}-[\w-]{20,}",  # teamchat: bot and user tokens
+            r"\bxapp-\d-[A-Z0-9]{9,}-\d{9,}-[0-9a-f]{32,}",  # teamchat: app tokens
+            r"\b\d{8,10}:AA[\w-]{33}\b",  # botchat: bot tokens
+            r"\b[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,}",  # guildchat: bot tokens
+            r"\bsk-(ant-|proj-)?[A-Za-z0-9_-]{24,}",  # chat providers
+            r"\bAGE-SECRET-KEY-1[A-Z0-9]{40,}",
+            r"\b(AKIA|ASIA)[A-Z0-9]{16}\b",
+            r"\b(gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{40,})",
+            r"-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/=]{40,}",
+        )
+    )
 )
 
 
