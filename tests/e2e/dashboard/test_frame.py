@@ -151,6 +151,7 @@ def test_an_address_that_means_nothing_says_so_and_leads_home(visit: Visit):
     visitor = visit()
     visitor.page.goto(f"{visitor.address}#/no/such/page")
     expect(visitor.page.get_by_role("heading", name="Page not found", level=1)).to_be_visible()
+    expect(visitor.page).to_have_title("Page not found · Tocsin")
     visitor.page.get_by_role("link", name="Go to Home").click()
     expect(visitor.page.get_by_role("heading", name="Home", level=1)).to_be_visible()
 

@@ -55,3 +55,11 @@ def test_fields_of_a_door_are_changed_without_a_new_address(cli: Cli):
     assert none.json()["has_secret"] is False
     assert cli("doors", "edit", "alerts", env=env).code == 2
     assert cli("doors", "edit", "nobody", "--rate", "5", env=env).code == 1
+
+
+def test_the_list_tells_of_rules_that_cannot_be_read(cli: Cli):
+    cli.data_dir.mkdir(exist_ok=True)
+    (cli.data_dir / "doors.yaml").write_text("- match: [\n")
+    listed = cli("doors", "list")
+    assert listed.code == 1
+    assert "doors.yaml" in listed.err

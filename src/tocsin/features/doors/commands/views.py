@@ -15,6 +15,7 @@ from tocsin.terminal.program import Program
 from tocsin.terminal.text import readable
 
 _SHOWN_PAYLOAD = 2_000
+_IN_FORCE = "the last valid version remains in force"
 
 
 def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
@@ -32,10 +33,12 @@ def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
 
 
 def _list(_arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(doors: Doors) -> list[DoorRecord]:
-        return [as_record(each) for each in await doors.all()]
+    async def work(doors: Doors) -> tuple[list[DoorRecord], ConfigError | None]:
+        return [as_record(each) for each in await doors.all()], doors.rules.read()[1]
 
-    records = program.run(work)
+    records, problem = program.run(work)
+    if problem is not None:
+        out.error(str(problem), _IN_FORCE)
     if out.as_json:
         out.document(records)
     elif records:
@@ -43,7 +46,7 @@ def _list(_arguments: argparse.Namespace, out: Console, program: Program) -> int
         out.table(columns, [_row(each) for each in records])
     else:
         out.note("no doors; add one with `tocsin doors add`")
-    return DONE
+    return DONE if problem is None else FAILED
 
 
 def _row(record: DoorRecord) -> tuple[str, ...]:
@@ -78,7 +81,7 @@ def _check(_arguments: argparse.Namespace, out: Console, program: Program) -> in
     for warning in warnings:
         out.line(f"warning: {warning.place}, door {warning.door}: {warning.detail}")
     if problem is not None:
-        out.error(str(problem), "the last valid version remains in force")
+        out.error(str(problem), _IN_FORCE)
         return FAILED
     out.line(f"{number_of(count, 'rule')}, no errors")
     return DONE

@@ -72,7 +72,7 @@ function Host({ file, area, params, query }) {
   // Data that could not be loaded while the server was unreachable are loaded when it is back.
   useEffect(() => (error instanceof ApiProblem && error.status === 0 ? liveness.watch(({ state }) => void (state === "live" && reload())) : undefined), [error]);
   useEffect(() => (page ? followPage(page, params, current, setData, reload) : undefined), [page]);
-  useTitle(page, params, data);
+  useTitle(typeof page?.title === "function" ? page.title({ params, data }) : page?.title);
   /** @param {(data: any) => any} change */
   const change = (change) => setData(change(current.current.data));
 
@@ -103,13 +103,8 @@ function followPage(page, params, current, setData, reload) {
   }, reload);
 }
 
-/**
- * @param {AnyPage | undefined} page
- * @param {Record<string, string>} params
- * @param {any} data
- */
-function useTitle(page, params, data) {
-  const title = typeof page?.title === "function" ? page.title({ params, data }) : page?.title;
+/** @param {string | undefined} title */
+function useTitle(title) {
   useEffect(() => {
     document.title = title ? `${title} · ${SHELL.product}` : SHELL.product;
     pageName.set(title ?? "");
@@ -123,6 +118,7 @@ function Boundary({ children }) {
 }
 
 function NotFound() {
+  useTitle(SHELL.notFound);
   return html`<${Empty} icon="search" text=${html`<h1>${SHELL.notFound}</h1>${SHELL.notFoundText}`}
     action=${html`<a class="button" href="#/home">${SHELL.toHome}</a>`} />`;
 }
