@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from tests.e2e.dashboard.served import PASSWORD, USER, ServedDashboard, serve_dashboard
 from tests.waiting import PATIENCE_S
 
@@ -49,7 +49,7 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDashbo
         yield served
 
 
-@dataclass(eq=False)
+@dataclass
 class Visitor:
     """A browser's window, and what went wrong in it."""
 
@@ -57,41 +57,12 @@ class Visitor:
     address: str
     problems: list[str] = field(default_factory=list)
     expected: tuple[str, ...] = ()  # parts of messages that the test provokes
-    used: bool = False  # by the test before: the page is loaded anew, from what the browser has compiled
 
     def open(self, hash_: str = "#/home") -> Page:
         """Open a page of the dashboard and wait until it shows something."""
-        if self.used and self.page.url.startswith(f"{self.address}#"):
-            self.page.evaluate("address => history.replaceState(null, '', address)", self.address + hash_)
-            self.problems.clear()  # what the page of the test before still heard
-            self.page.reload()
-        else:
-            self.page.goto(self.address + hash_)
-        self.used = False
+        self.page.goto(self.address + hash_)
         expect(self.page.locator("main h1, main .failure").first).to_be_visible()
         return self.page
-
-    def listen(self) -> None:
-        """Note what goes wrong, from now on."""
-        self.page.on("console", self._note_message)
-        self.page.on("pageerror", self._note_error)
-
-    def leave(self) -> None:
-        """Take back what a test may have left in its window, for the next one."""
-        self.page.remove_listener("console", self._note_message)
-        self.page.remove_listener("pageerror", self._note_error)
-        self.page.evaluate(
-            "() => { localStorage.clear(); sessionStorage.clear(); fetch = () => new Promise(() => {}) }"
-        )
-        self.page.unroute_all()
-        self.page.context.clear_cookies()
-
-    def _note_message(self, message: ConsoleMessage) -> None:
-        if message.type in {"error", "warning"}:
-            self.problems.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
-
-    def _note_error(self, error: Error) -> None:
-        self.problems.append(f"error: {error}")
 
     def violations(self, part: str = "") -> list[str]:
         """Return what axe finds on what is shown, or on one part of it, which is quicker."""
@@ -121,46 +92,34 @@ class Visitor:
         return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))
 
 
-@pytest.fixture(scope="module")
-def windows() -> Iterator[dict[str, Page]]:
-    """Keep one window of each dashboard for the tests of a module: a new one compiles all of the page's code."""
-    kept: dict[str, Page] = {}
-    yield kept
-    for page in kept.values():
-        page.context.close()
-
-
 @pytest.fixture
-def visit(chromium: Browser, dashboard: ServedDashboard, windows: dict[str, Page]) -> Iterator[Callable[..., Visitor]]:
-    """Open windows; at the end, nothing may stand in their consoles.
-
-    Tests share the first window of a dashboard, signed in and with empty storage. What changes more than its page takes
-    a window `alone`: a clock, scripts that run first, permissions, other tabs, a connection that is cut.
-    """
+def visit(chromium: Browser, dashboard: ServedDashboard) -> Iterator[Callable[..., Visitor]]:
+    """Open windows; at the end, nothing may stand in their consoles."""
+    contexts: list[BrowserContext] = []
     visitors: list[Visitor] = []
-    shared: list[Visitor] = []
 
     def start(
         size: tuple[int, int] = WIDE,
         theme: Any = "light",
         served: ServedDashboard = dashboard,
         *,
-        alone: bool = False,
         signed_in: bool = True,
         signs_out: bool = False,
         zone: str | None = None,
     ) -> Visitor:
-        if alone or signs_out or zone or not signed_in or any(one.address == served.address for one in shared):
-            context = _new_context(chromium, zone)
-            if signed_in:
-                sign_in(context, served, shared=not signs_out)
-            visitor = Visitor(context.new_page(), served.address)
-        else:
-            visitor = _shared_window(chromium, served, windows)
-            shared.append(visitor)
-        visitor.page.set_viewport_size({"width": size[0], "height": size[1]})
-        visitor.page.emulate_media(color_scheme=theme)
-        visitor.listen()
+        context = chromium.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme=theme,
+            reduced_motion="reduce",
+            timezone_id=zone,
+        )
+        context.set_default_timeout(PATIENCE_S * 1000)
+        contexts.append(context)
+        if signed_in:
+            sign_in(context, served, shared=not signs_out)
+        visitor = Visitor(context.new_page(), served.address)
+        visitor.page.on("console", lambda message: _note(visitor, message))
+        visitor.page.on("pageerror", lambda error: visitor.problems.append(f"error: {error}"))
         visitors.append(visitor)
         return visitor
 
@@ -168,26 +127,9 @@ def visit(chromium: Browser, dashboard: ServedDashboard, windows: dict[str, Page
     found = [
         problem for one in visitors for problem in one.problems if not any(part in problem for part in one.expected)
     ]
-    for one in visitors:
-        if one in shared:
-            one.leave()
-        else:
-            one.page.context.close()
+    for context in contexts:
+        context.close()
     assert found == []
-
-
-def _new_context(chromium: Browser, zone: str | None = None) -> BrowserContext:
-    context = chromium.new_context(reduced_motion="reduce", timezone_id=zone)
-    context.set_default_timeout(PATIENCE_S * 1000)
-    return context
-
-
-def _shared_window(chromium: Browser, served: ServedDashboard, windows: dict[str, Page]) -> Visitor:
-    page = windows.get(served.address)
-    visitor = Visitor(page or _new_context(chromium).new_page(), served.address, used=page is not None)
-    windows[served.address] = visitor.page
-    sign_in(visitor.page.context, served, shared=True)
-    return visitor
 
 
 def sign_in(context: BrowserContext, served: ServedDashboard, *, shared: bool) -> None:
@@ -199,3 +141,8 @@ def sign_in(context: BrowserContext, served: ServedDashboard, *, shared: bool) -
     assert login.ok
     if shared:
         served.session = context.cookies()
+
+
+def _note(visitor: Visitor, message: Any) -> None:
+    if message.type in {"error", "warning"}:
+        visitor.problems.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")

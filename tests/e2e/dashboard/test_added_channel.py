@@ -22,7 +22,7 @@ def test_the_composer_draws_and_sends_a_message_over_a_channel_of_another_distri
     (tmp_path / "data").mkdir()
     with serve_dashboard(tmp_path / "data", ENV) as served:
         served.transport.will_answer({"id": "m1", "event": "message"})
-        visitor = visit(served=served, alone=True)
+        visitor = visit(served=served)
         page = visitor.open("#/msg")
         compose(page, "channel:webhookchat", "91 % full", "ops")
         more(page)

@@ -31,7 +31,7 @@ def sign_in(page: Page) -> None:
 
 
 def test_a_slow_server_is_waited_for_in_sight(visit: Visit):
-    page = visit(alone=True).open()
+    page = visit().open()
     held: list[Route] = []
     page.route("**/api/cron/jobs*", lambda route: held.append(route))  # noqa: PLW0108  # Playwright wants a function
     page.get_by_role("navigation", name="Pages").get_by_role("link", name="Cron").click()
@@ -43,7 +43,7 @@ def test_a_slow_server_is_waited_for_in_sight(visit: Visit):
 
 
 def test_a_server_that_is_gone_is_told_and_what_was_read_stays(visit: Visit):
-    visitor = visit(alone=True)
+    visitor = visit()
     visitor.expected += ("ERR_INTERNET_DISCONNECTED",)
     page = visitor.open("#/cron")
     page.context.set_offline(True)
@@ -63,7 +63,7 @@ def test_while_the_service_is_down_no_page_reports_success_and_the_next_try_is_c
     visit: Visit, tmp_path: Path
 ):
     with serve_dashboard(tmp_path) as served:
-        visitor = visit(NARROW, served=served, alone=True)
+        visitor = visit(NARROW, served=served)
         visitor.expected += ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE")
         page = visitor.open()
         expect(page.get_by_text("Nothing needs attention.")).to_be_visible()
@@ -76,7 +76,7 @@ def test_while_the_service_is_down_no_page_reports_success_and_the_next_try_is_c
 
 
 def test_a_page_that_is_older_than_the_server_asks_to_be_loaded_again(visit: Visit):
-    visitor = visit(alone=True)
+    visitor = visit()
     page = visitor.page
 
     def newer(route: Route) -> None:
@@ -93,7 +93,7 @@ def test_a_page_that_is_older_than_the_server_asks_to_be_loaded_again(visit: Vis
 
 
 def test_a_page_that_an_update_took_away_says_what_to_do(visit: Visit):
-    visitor = visit(alone=True)
+    visitor = visit()
     visitor.expected += ("404",)
     page = visitor.open()
     page.route("**/features/vault/page.js", lambda route: route.fulfill(status=404))
@@ -102,7 +102,7 @@ def test_a_page_that_an_update_took_away_says_what_to_do(visit: Visit):
 
 
 def test_too_many_requests_are_waited_out(visit: Visit):
-    visitor = visit(alone=True)
+    visitor = visit()
     visitor.expected += ("429",)
     visitor.page.clock.install()
     page = visitor.open("#/settings")
@@ -122,7 +122,7 @@ def test_too_many_requests_are_waited_out(visit: Visit):
 
 
 def test_a_server_that_is_not_ready_is_called_so_and_asked_until_it_fails_for_good(visit: Visit):
-    visitor = visit(alone=True)
+    visitor = visit()
     visitor.expected += ("503",)
     visitor.page.clock.install()
     page = visitor.open("#/settings")
@@ -143,7 +143,7 @@ def test_a_server_that_is_not_ready_is_called_so_and_asked_until_it_fails_for_go
 
 
 def test_a_session_that_ends_in_the_middle_of_a_form_costs_nothing(visit: Visit):
-    visitor = visit(alone=True)
+    visitor = visit()
     visitor.expected += ("401",)
     page = visitor.open("#/cron/new")
     page.get_by_label("Name").fill("kept")
@@ -160,7 +160,7 @@ def test_a_session_that_ends_in_the_middle_of_a_form_costs_nothing(visit: Visit)
 
 
 def test_the_dashboard_works_where_storage_is_refused(visit: Visit):
-    visitor = visit(alone=True)
+    visitor = visit()
     refuse = "{ get() { throw new DOMException('refused', 'SecurityError'); } }"
     visitor.page.add_init_script(
         f"for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, {refuse})"
@@ -183,7 +183,7 @@ def test_without_javascript_a_sentence_says_what_to_do(chromium: Browser, dashbo
 
 
 def test_a_browser_whose_clock_is_wrong_tells_times_by_that_of_the_server(visit: Visit):
-    visitor = visit(alone=True)
+    visitor = visit()
     begin(visitor, add_job(visitor, {"name": "timed"}))
     visitor.page.add_init_script("{ const now = Date.now; Date.now = () => now() + 3 * 3600e3; }")
     page = visitor.open("#/runs")
@@ -194,7 +194,7 @@ def test_a_browser_whose_clock_is_wrong_tells_times_by_that_of_the_server(visit:
 
 def test_ten_thousand_notices_are_shown_a_page_at_a_time(visit: Visit, dashboard: ServedDashboard):
     dashboard.do(_many_notices)
-    visitor = visit(alone=True)
+    visitor = visit()
     page = visitor.open("#/notifications")
     expect(page.get_by_role("rowheader", name="Notice 9999")).to_be_visible()
     assert page.evaluate("document.querySelectorAll('main *').length") < MAX_LOG_NODES
@@ -217,7 +217,7 @@ async def _many_notices(app: App) -> None:
 
 
 def test_a_long_log_with_control_characters_is_read_as_text(visit: Visit):
-    visitor = visit(alone=True)
+    visitor = visit()
     run = begin(visitor, add_job(visitor, {"name": "noisy", "command": NOISE, "log_max_bytes": 10_000_000}))
     path = f"{visitor.address}api/runs/{run}"
     until(lambda: visitor.page.request.get(path).json()["status"] == "succeeded", "the end of the run")

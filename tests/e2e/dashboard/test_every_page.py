@@ -71,7 +71,7 @@ def wrongs(visitor: Visitor, part: str) -> list[str]:
 
 
 def test_every_page_is_for_everybody_and_every_size_and_no_text_becomes_a_part_of_it(visit: Visit, site: Site):
-    visitor = visit(served=site.served, alone=True)
+    visitor = visit(served=site.served)
     page = visitor.page
     dialogs: list[Dialog] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog), dialog.dismiss()))

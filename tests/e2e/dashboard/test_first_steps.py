@@ -52,7 +52,7 @@ def expect_done(page: Page, *titles: str) -> None:
 
 def test_a_channel_is_connected_on_home_with_its_optional_settings_folded_away(visit: Visit, fresh: ServedDashboard):
     for theme, size in LOOKS:  # the form is as usable on a phone
-        visitor = visit(size, theme, fresh, alone=True)
+        visitor = visit(size, theme, fresh)
         page = visitor.open()
         steps = steps_of(page)
         steps.get_by_role("button", name=CHANNEL).click()
@@ -102,7 +102,7 @@ def test_the_sign_in_is_kept_once_it_was_entered_in_the_form(visit: Visit, fresh
 
 def test_notices_reach_the_phone_on_which_the_test_message_arrived(visit: Visit, connected: ServedDashboard):
     for theme, size in LOOKS:
-        visitor = visit(size, theme, connected, alone=True)
+        visitor = visit(size, theme, connected)
         page = visitor.open()
         steps = steps_of(page)
         connected.transport.script = [SENT]
@@ -134,7 +134,7 @@ def test_notices_reach_the_phone_on_which_the_test_message_arrived(visit: Visit,
 
 def test_the_first_job_is_created_in_its_form_and_shows_its_first_run(visit: Visit, fresh: ServedDashboard):
     for theme, size in LOOKS:
-        visitor = visit(size, theme, fresh, alone=True)
+        visitor = visit(size, theme, fresh)
         page = visitor.open()
         steps = steps_of(page)
         steps.get_by_role("button", name="New job").click()
@@ -155,11 +155,11 @@ def test_the_first_job_is_created_in_its_form_and_shows_its_first_run(visit: Vis
 
 
 def test_a_hidden_list_is_hidden_in_every_browser_until_settings_shows_it(visit: Visit, fresh: ServedDashboard):
-    page = visit(served=fresh, alone=True).open()
+    page = visit(served=fresh).open()
     steps_of(page).get_by_role("button", name="Hide").click()
     expect(steps_of(page)).to_have_count(0)
 
-    other = visit(NARROW, "dark", fresh, alone=True)
+    other = visit(NARROW, "dark", fresh)
     page = other.open()
     expect(page.get_by_role("heading", name="Last runs")).to_be_visible()
     expect(steps_of(page)).to_have_count(0)
@@ -169,7 +169,7 @@ def test_a_hidden_list_is_hidden_in_every_browser_until_settings_shows_it(visit:
 
 
 def test_open_steps_stand_after_a_reload_though_others_are_done(visit: Visit, connected: ServedDashboard):
-    page = visit(served=connected, alone=True).open()
+    page = visit(served=connected).open()
     expect(steps_of(page)).to_be_visible()
     job, origin = {"name": "hello", "schedule": "@daily", "command": "true"}, connected.address.rstrip("/")
     made = page.context.request.post(f"{origin}/api/cron/jobs", data=job, headers={"Origin": origin})
@@ -180,7 +180,7 @@ def test_open_steps_stand_after_a_reload_though_others_are_done(visit: Visit, co
 
 
 def test_the_list_ends_with_the_last_step_and_stays_away(visit: Visit, connected: ServedDashboard):
-    page = visit(served=connected, alone=True).open()
+    page = visit(served=connected).open()
     expect(steps_of(page)).to_be_visible()
     origin = connected.address.rstrip("/")
     job = {"name": "hello", "schedule": "@daily", "command": "true"}
@@ -200,7 +200,7 @@ def test_the_list_ends_with_the_last_step_and_stays_away(visit: Visit, connected
 
 
 def test_a_failed_read_shows_the_error_and_a_retry(visit: Visit, fresh: ServedDashboard):
-    visitor = visit(served=fresh, alone=True)
+    visitor = visit(served=fresh)
     visitor.expected = ("500",)
     failure = '{"title": "Internal error", "status": 500, "code": "internal-error"}'
     for path in ("**/api/settings/first-steps", "**/api/msg/channels"):

@@ -15,7 +15,7 @@ Visit = Callable[..., Visitor]
 
 
 def test_the_first_load_is_small(visit: Visit):
-    visitor = visit(alone=True)
+    visitor = visit()
     answers: list[Response] = []
 
     def keep(answer: Response) -> None:

@@ -22,7 +22,7 @@ HIDE = """(hidden) => {
 
 
 def test_five_tabs_share_one_stream_and_all_are_told(visit: Visit):
-    visitor = visit(alone=True)
+    visitor = visit()
     context = visitor.page.context
     streams: list[str] = []
 
@@ -46,7 +46,7 @@ def test_five_tabs_share_one_stream_and_all_are_told(visit: Visit):
 
 
 def test_another_tab_reads_the_stream_when_the_first_is_closed(visit: Visit):
-    visitor = visit(alone=True)
+    visitor = visit()
     context = visitor.page.context
     visitor.open()
     expect(visitor.page.locator(".live--live")).to_be_visible()
@@ -62,7 +62,7 @@ def test_another_tab_reads_the_stream_when_the_first_is_closed(visit: Visit):
 def test_a_server_that_was_away_is_found_again_and_what_was_missed_is_read(visit: Visit, tmp_path):
     port = free_port()
     with serve_dashboard(tmp_path, port=port) as served:
-        visitor = visit(served=served, alone=True)
+        visitor = visit(served=served)
         visitor.expected += ("ERR_", "503")
         page = visitor.open()
         expect(page.locator(".live--live")).to_be_visible()
@@ -89,7 +89,7 @@ def test_a_server_that_was_away_is_found_again_and_what_was_missed_is_read(visit
 def test_the_event_source_of_a_browser_is_told_and_comes_back_to_what_it_missed(visit: Visit, tmp_path):
     port = free_port()
     with serve_dashboard(tmp_path, port=port) as served:
-        visitor = visit(served=served, alone=True)
+        visitor = visit(served=served)
         visitor.expected += ("ERR_", "favicon")
         page = visitor.page
         page.goto(f"{visitor.address}health")  # no script of ours runs there
@@ -122,7 +122,7 @@ def test_the_event_source_of_a_browser_is_told_and_comes_back_to_what_it_missed(
 
 def test_a_message_shows_in_deliveries_and_changes_home_without_a_reload(visit: Visit, tmp_path):
     with serve_dashboard(tmp_path, {"TEAMCHAT_BOT_TOKEN": "xoxb-test-000000-aaaaaaaaaaaaaaaaaaaaaaaa"}) as served:
-        visitor = visit(served=served, alone=True)
+        visitor = visit(served=served)
         page = visitor.open()
         messaging = page.locator(".card", has_text="Messaging")
         expect(messaging).to_contain_text("0 waiting")
@@ -163,7 +163,7 @@ def following(page: Page, address: str) -> None:
 
 def test_an_answer_goes_on_where_it_was_after_the_line_was_cut(visit: Visit, dashboard: ServedDashboard):
     begun = dashboard.do(ask)
-    visitor = visit(alone=True)
+    visitor = visit()
     visitor.expected += ("ERR_",)
     page = visitor.page
     following(page, f"{dashboard.address}#/chat/{begun.question.conversation_id}")
@@ -182,7 +182,7 @@ def test_an_answer_goes_on_where_it_was_after_the_line_was_cut(visit: Visit, das
 
 def test_a_tab_that_is_not_seen_gives_its_connection_back_and_misses_nothing(visit: Visit, dashboard: ServedDashboard):
     begun = dashboard.do(ask)
-    visitor = visit(alone=True)
+    visitor = visit()
     page = visitor.page
     page.clock.install()
     following(page, f"{dashboard.address}#/chat/{begun.question.conversation_id}")

@@ -52,7 +52,7 @@ def phone() -> Browser:
 
 
 def become_a_device(visit: Any, served: ServedDashboard, phone: Browser, name: str, *expected: str) -> Page:
-    visitor = visit(served=served, alone=True)
+    visitor = visit(served=served)
     visitor.expected = expected
     page: Page = visitor.page
     page.context.grant_permissions(["notifications"], origin=served.address.rstrip("/"))
@@ -258,7 +258,7 @@ def test_the_page_of_devices_is_accessible(visit: Any, pushing: ServedDashboard)
     for name, service in (("iphone", "web.push.apple.com"), ("firefox-linux", "updates.push.services.mozilla.com")):
         subscription = {"endpoint": f"https://{service}/{name}", **Browser(name).keys}
         add(pushing, name, subscription)
-    visitor = visit(served=pushing, alone=True)
+    visitor = visit(served=pushing)
     visitor.page.context.grant_permissions(["notifications"], origin=pushing.address.rstrip("/"))
     visitor.open("#/devices")
     expect(visitor.page.get_by_role("button", name="Notify this device")).to_be_visible()

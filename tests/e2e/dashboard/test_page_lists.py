@@ -135,7 +135,7 @@ def test_on_a_phone_rows_take_two_lines_and_no_tab_is_cut(visit: Visit):
 def test_the_composer_of_a_conversation_stands_at_the_bottom(visit: Visit, size: tuple[int, int], tmp_path):
     model = {"CHAT_PROVIDER": "openai", "CHAT_MODEL": "m", "OPENAI_API_KEY": "sk-of-a-test-000000000000"}
     with serve_dashboard(tmp_path, model) as served:
-        page = visit(size, served=served, alone=True).open("#/chat")
+        page = visit(size, served=served).open("#/chat")
         composer = page.locator(".chat__composer").bounding_box()
         bar = page.locator(".bottom-bar").bounding_box()
         assert composer is not None

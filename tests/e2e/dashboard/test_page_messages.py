@@ -89,7 +89,7 @@ def test_the_composer_shows_the_message_as_each_product_of_a_profile_would(visit
 
 def test_a_preview_of_a_profile_is_one_request_and_sends_nothing(visit: Visit, dashboard: ServedDashboard):
     asked: list[Request] = []
-    page = visit(alone=True).open("#/msg")
+    page = visit().open("#/msg")
     page.on("request", lambda request: asked.append(request) if request.method == "POST" else None)
     compose(page, "profile:oncall", "hello")
     expect(page.get_by_role("article", name="Discord")).to_contain_text("hello")

@@ -50,8 +50,14 @@ class Stage:
 
     def visitor(self, context: BrowserContext) -> Visitor:
         visitor = Visitor(context.new_page(), self.address)
-        visitor.listen()
+        visitor.page.on("console", lambda message: self._note(visitor, message))
+        visitor.page.on("pageerror", lambda error: visitor.problems.append(f"error: {error}"))
         return visitor
+
+    @staticmethod
+    def _note(visitor: Visitor, message: Any) -> None:
+        if message.type in {"error", "warning"}:
+            visitor.problems.append(f"{message.type}: {message.text}")
 
 
 @dataclass
