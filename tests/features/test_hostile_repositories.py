@@ -26,9 +26,9 @@ from tocsin.features.ability_records import AssistantRequest, AssistantRun
 from tocsin.features.assistant_skills.feature import FEATURE as ASSISTANT_SKILLS
 from tocsin.features.assistant_skills.watch.assistant_watch import AssistantWatch
 from tocsin.features.cron.feature import FEATURE as CRON
-from tocsin.features.cron.service import Actor
 from tocsin.features.jobs.feature import FEATURE as JOBS
 from tocsin.features.jobs.model import NewTaskJob
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import StartRequest
 from tocsin.runs.model import RunTrigger
 from tocsin.testing.features import FeatureBench, open_feature
@@ -146,7 +146,7 @@ async def test_nothing_runs_when_watchers_skills_and_cron_look_at_such_repositor
         cron = site.bench.features.opened("cron")
         for each in repositories:
             fields = {"name": each.form.name, "schedule": "@daily", "command": "cat readme"}
-            await cron.add(fields | {"working_dir": str(each.folder)}, Actor("cli", "ana"))
+            await cron.add(fields | {"working_dir": str(each.folder)}, Caller.of("cli", "ana"))
             request = StartRequest(source="cli", cause=RunTrigger.MANUAL)
             run = await (await site.bench.features.abilities.run_starter.start("cron", each.form.name, request)).wait()
             assert run.ok

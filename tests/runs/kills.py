@@ -15,7 +15,7 @@ from tests.waiting import until
 from tocsin.core.audit.log import AuditLog
 from tocsin.core.time.clock import SystemClock
 from tocsin.features.cron.feature import FEATURE as CRON
-from tocsin.features.cron.service import Actor
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.model import TERMINAL
 from tocsin.testing.features import open_feature
 
@@ -125,8 +125,8 @@ async def _prepare(folder: Path) -> None:
         common = {"schedule": "@yearly", "overlap": "parallel", "max_parallel": 1000, "history_limit": 100_000}
         told = f"echo $RUN_ID cron 1 >> {folder}/trace; exit 1"
         fails = {"name": "fails", "command": told, "retry": {"max_attempts": 2, "delay_seconds": 1}, **common}
-        await bench.service.add(fails, Actor("cli"))
-        await bench.service.add({"name": "flow", "type": "workflow", "command": "asks", **common}, Actor("cli"))
+        await bench.service.add(fails, Caller("cli"))
+        await bench.service.add({"name": "flow", "type": "workflow", "command": "asks", **common}, Caller("cli"))
 
 
 def _write(path: Path, text: str) -> None:

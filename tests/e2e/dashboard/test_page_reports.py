@@ -11,9 +11,9 @@ from tests.e2e.dashboard.conftest import NARROW, WIDE, Visitor
 from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
 
 from tocsin.assembly.program import App
-from tocsin.features.doors.service import DoorActor, Doors
+from tocsin.features.doors.service import Doors
 from tocsin.features.heartbeats.model import PingKind, ReceivedPing
-from tocsin.features.heartbeats.service import HeartbeatActor
+from tocsin.messaging.outbound.caller import Caller
 
 Visit = Callable[..., Visitor]
 PROFILES = 'oncall:\n  - {channel: slack, target: "#ops"}\n'
@@ -38,7 +38,7 @@ def dashboard(folder: Path) -> Iterator[ServedDashboard]:
 def add_door(dashboard: ServedDashboard, name: str, **fields: Any) -> str:
     async def add(app: App) -> str:
         doors: Doors = app.features.opened("doors")
-        return (await doors.add(name, {"profile": "oncall", **fields}, DoorActor("test"))).token
+        return (await doors.add(name, {"profile": "oncall", **fields}, Caller("test"))).token
 
     return dashboard.do(add)
 
@@ -189,7 +189,7 @@ def test_a_door_is_tested_gets_a_new_address_and_is_removed_after_a_question(vis
 def test_the_list_of_heartbeats_is_filtered_and_shows_pings_as_they_arrive(visit: Visit, dashboard: ServedDashboard):
     async def add(app: App) -> None:
         for name in ("nightly", "sensor"):
-            await app.features.opened("heartbeats").add(name, {"period": 3_600}, HeartbeatActor("test"))
+            await app.features.opened("heartbeats").add(name, {"period": 3_600}, Caller("test"))
 
     async def ping(app: App) -> None:
         store, received = app.features.opened("heartbeats").store, ReceivedPing(kind=PingKind.SUCCESS)

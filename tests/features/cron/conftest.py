@@ -17,13 +17,14 @@ from tocsin.core.process.identity import own_identity
 from tocsin.features.cron.feature import FEATURE
 from tocsin.features.cron.model import KIND, CronJob, order_of
 from tocsin.features.cron.scheduler import Scheduler
-from tocsin.features.cron.service import Actor, CronJobs
+from tocsin.features.cron.service import CronJobs
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.model import Run, RunStatus, RunTrigger, new_run
 from tocsin.runs.sqlite.records import sqlite_runs
 from tocsin.runs.stored_run import RunTask
 from tocsin.testing.features import FeatureBench, open_feature
 
-HUMAN = Actor("cli", "ana")
+HUMAN = Caller.of("cli", "ana")
 
 
 @dataclass

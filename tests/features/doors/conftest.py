@@ -20,12 +20,13 @@ from tocsin.delivery.store import DeliveryFilter
 from tocsin.features.doors.feature import FEATURE
 from tocsin.features.doors.front import DoorsAtTheDoor, front_routes
 from tocsin.features.doors.model import DoorAddress, DoorRequestRecord
-from tocsin.features.doors.service import DoorActor, Doors
+from tocsin.features.doors.service import Doors
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.testing.features import FeatureBench, open_feature
 from tocsin.web.front.app import FrontDependencies, build_front_door
 from tocsin.web.http.metrics import Metrics
 
-TEST = DoorActor("cli")
+TEST = Caller("cli")
 PROFILES = "oncall:\n- {channel: echo, target: alerts}\nquiet:\n- {channel: echo, target: quiet}\n"
 PROFILES += "plain:\n- {channel: texts, target: all}\n- {channel: echo, target: all}\n"
 

@@ -13,13 +13,14 @@ from tests.web.asgi_client import Answer, Client
 from tocsin.features.heartbeats.feature import FEATURE
 from tocsin.features.heartbeats.front import HeartbeatsAtTheDoor, front_routes
 from tocsin.features.heartbeats.model import Heartbeat, HeartbeatState
-from tocsin.features.heartbeats.service import HeartbeatActor, Heartbeats
+from tocsin.features.heartbeats.service import Heartbeats
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.testing.features import FeatureBench, open_feature
 from tocsin.web.front.app import FrontDependencies, build_front_door
 from tocsin.web.http.metrics import Metrics
 
 STEP_S = 9.5  # and up to 5 s until the next note: less than what counts as an absence
-TEST = HeartbeatActor("cli")
+TEST = Caller("cli")
 
 
 @dataclass

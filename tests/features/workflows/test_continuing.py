@@ -12,7 +12,7 @@ from tests.features.workflows.conftest import Opening, WorkflowBench, request
 from tests.waiting import eventually, until
 
 from tocsin.assembly.full.services import run_engine
-from tocsin.features.cron.service import Actor
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.approvals import Decision
 from tocsin.runs.model import TERMINAL, Run, RunStatus
 
@@ -265,8 +265,8 @@ async def test_a_cron_job_waits_with_its_workflow_through_a_restart(opening: Ope
     async with opening() as flows:
         flows.write(APPROVED.replace("WHERE", str(tmp_path)))
         jobs = flows.bench.features.opened("cron")
-        await jobs.add({"name": "job", "schedule": "@daily", "type": "workflow", "command": "flow"}, Actor("cli"))
-        parent = await jobs.begin("job", Actor("cli"))
+        await jobs.add({"name": "job", "schedule": "@daily", "type": "workflow", "command": "flow"}, Caller("cli"))
+        parent = await jobs.begin("job", Caller("cli"))
         child = await eventually(lambda: _child_of(flows, parent.run.id, "flow"))
         await _status(flows, child.id, RunStatus.WAITING)
     async with opening() as flows:

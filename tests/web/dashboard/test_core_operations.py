@@ -174,9 +174,9 @@ async def test_a_broken_edit_of_the_profiles_leaves_those_of_the_last_good_file(
 async def test_profiles_name_the_jobs_and_workflows_that_use_them(whole, program, tmp_path):
     (tmp_path / "profiles.yaml").write_text("oncall:\n- {channel: teamchat, target: '#a'}\n")
     jobs = program.features.opened("cron")
-    from tocsin.features.cron.service import Actor
+    from tocsin.messaging.outbound.caller import Caller
 
-    await jobs.add({"name": "disk", "schedule": "@daily", "command": "df", "output": "oncall"}, Actor("cli", None))
+    await jobs.add({"name": "disk", "schedule": "@daily", "command": "df", "output": "oncall"}, Caller("cli"))
     (tmp_path / "workflows").mkdir()
     (tmp_path / "workflows" / "nightly.yaml").write_text(
         "name: nightly\nnotify_profile: oncall\nsteps:\n- {name: a, type: shell, command: 'true'}\n"

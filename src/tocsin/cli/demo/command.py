@@ -49,7 +49,6 @@ from tocsin.core.process.forking import forked_reapers
 from tocsin.core.process.git import GitProgram
 from tocsin.core.process.starting import running
 from tocsin.features.doors.model import DoorNameTakenError
-from tocsin.features.doors.service import DoorActor
 from tocsin.features.workflows.requests import AlreadyRunningError
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import StartRequest
@@ -166,11 +165,11 @@ async def _agent_token(app: App) -> str:
 
 
 async def _door(app: App) -> str:
-    doors, actor = app.features.opened("doors"), DoorActor(CLI.name)
+    doors, caller = app.features.opened("doors"), Caller(CLI.name)
     try:
-        address = await doors.add(DOOR, {"profile": PROFILE}, actor)
+        address = await doors.add(DOOR, {"profile": PROFILE}, caller)
     except DoorNameTakenError:  # made before a port was found to be taken
-        address = await doors.rotate(DOOR, actor)
+        address = await doors.rotate(DOOR, caller)
     return str(address.url)
 
 

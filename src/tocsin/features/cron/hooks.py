@@ -14,8 +14,9 @@ from tocsin.features.context import (
     SubsystemStatus,
 )
 from tocsin.features.cron.records import documents_by_id, scheduled_jobs
-from tocsin.features.cron.service import Actor, CronJobs
+from tocsin.features.cron.service import CronJobs
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import StartRequest
 from tocsin.runs.engine.active_run import ActiveRun
 
@@ -29,11 +30,11 @@ async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str
 
 async def start_job(jobs: CronJobs, name_or_id: str, asked: StartRequest) -> ActiveRun:
     """Run a job now, or as in an earlier run; its schedule does not change."""
-    who = Actor(asked.source, asked.actor)
+    caller = Caller.of(asked.source, asked.actor)
     if asked.retry:
-        return await jobs.begin_again(asked.retry, who)
+        return await jobs.begin_again(asked.retry, caller)
     return await jobs.begin(
-        name_or_id, who, asked.params, trigger=asked.cause, parent_run_id=asked.parent_run_id, run_id=asked.run_id
+        name_or_id, caller, asked.params, trigger=asked.cause, parent_run_id=asked.parent_run_id, run_id=asked.run_id
     )
 
 

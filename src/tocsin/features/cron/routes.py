@@ -22,8 +22,7 @@ from tocsin.features.cron.records import (
     job_record,
     job_records,
 )
-from tocsin.features.cron.service import Actor, CronJobs
-from tocsin.messaging.outbound.caller import Caller
+from tocsin.features.cron.service import CronJobs
 from tocsin.rest.bodies import FLAG, MOMENT, RequestBody, text
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
@@ -154,7 +153,7 @@ class CronRoutes:
         with pointing_out(body):
             if dry_run:
                 return JSONResponse(to_json(await self._jobs.check(body)))
-            job = await self._jobs.add(body, _who(caller))
+            job = await self._jobs.add(body, caller)
         response.headers["Location"] = f"/api/cron/jobs/{job.id}"
         return await self._answer(response, job)
 
@@ -195,7 +194,7 @@ class CronRoutes:
             check_unchanged(request, _version(job))
             try:
                 with pointing_out(body):
-                    job = await self._jobs.patch(job, body, _who(caller))
+                    job = await self._jobs.patch(job, body, caller)
                 return await self._answer(response, job)
             except JobChangedError:
                 if "if-match" in request.headers:
@@ -221,8 +220,7 @@ class CronRoutes:
         """Delete a job; `If-Match` is supported."""
         job = await self._jobs.get(job_id)
         check_unchanged(request, _version(job))
-        who = _who(caller)
-        await self._jobs.remove(job.id, who, force=force, keep_history=keep_history, version=job.version)
+        await self._jobs.remove(job.id, caller, force=force, keep_history=keep_history, version=job.version)
         return Response(status_code=204)
 
     @operation(
@@ -234,7 +232,7 @@ class CronRoutes:
     )
     async def enable_cron_job(self, job_id: JobId, response: Response, caller: CallerOf) -> Any:
         """Enable the schedule of a job; this resets its failure count."""
-        return await self._answer(response, await self._jobs.enable(job_id, _who(caller)))
+        return await self._answer(response, await self._jobs.enable(job_id, caller))
 
     @operation(
         "POST",
@@ -247,9 +245,9 @@ class CronRoutes:
         self, job_id: JobId, response: Response, caller: CallerOf, body: DisableJob | None = None
     ) -> Any:
         """Disable the schedule of a job, permanently or until a time."""
-        wish, who = body or DisableJob(), _who(caller)
+        wish = body or DisableJob()
         with pointing_out({}):
-            job = await self._jobs.disable(job_id, who, wish.reason, wish.until, cancel_running=wish.cancel_running)
+            job = await self._jobs.disable(job_id, caller, wish.reason, wish.until, cancel_running=wish.cancel_running)
         return await self._answer(response, job)
 
     @operation(
@@ -269,13 +267,13 @@ class CronRoutes:
         If the job is already running, `overlap` applies: the run is rejected, runs in parallel, waits as `queued`, or
         replaces the active run.
         """
-        wish, who = body or RunJob(), _who(caller)
+        wish = body or RunJob()
         with pointing_out({}):
             if wish.dry_run:
-                return JSONResponse(to_json(await self._jobs.plan(job_id, who, wish.params, force=wish.force)))
+                return JSONResponse(to_json(await self._jobs.plan(job_id, caller, wish.params, force=wish.force)))
             if wish.force:
-                return await answer_run(request, await self._jobs.begin(job_id, who, wish.params, force=True))
-            return await answer_run(request, await self._jobs.begin_or_queue(job_id, who, wish.params))
+                return await answer_run(request, await self._jobs.begin(job_id, caller, wish.params, force=True))
+            return await answer_run(request, await self._jobs.begin_or_queue(job_id, caller, wish.params))
 
     @operation("GET", "/api/cron/jobs/{id}/logs", problems=("not-found", "validation-failed"), answer=JobLogs)
     async def list_cron_job_logs(
@@ -318,10 +316,6 @@ _KEYS = {
 
 def _version(job: CronJob) -> object:
     return job.id, job.version
-
-
-def _who(caller: Caller) -> Actor:
-    return Actor(caller.source, caller.actor)
 
 
 OPERATIONS = operations_of("cron", CronRoutes)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tocsin.core.ids import new_id
 from tocsin.core.pages import ListPage
@@ -32,6 +32,7 @@ from tocsin.features.cron.model import (
     wrong_field,
 )
 from tocsin.features.cron.store import JobStore, Trouble
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import as_retry
 from tocsin.runs.engine.executor import GRACE_S
 from tocsin.runs.model import Line, Run, RunOutput, RunSpec, RunStatus, RunTrigger, new_run
@@ -52,13 +53,6 @@ T = TypeVar("T")
 TROUBLES_S = 3600.0  # for how long a disturbed clock counts
 LEASE = "scheduler"
 _KILLED_S, _LOOK_S = 5.0, 0.05  # for how long after SIGKILL, and how often, the end of a run is waited for
-
-
-class Actor(NamedTuple):
-    """The caller, and the interface of the call."""
-
-    source: str
-    name: str | None = None
 
 
 class CronJobs:
@@ -121,7 +115,7 @@ class CronJobs:
             return found
         return replace(found, warnings=(*found.warnings, f"job {found.definition.name} already exists"))
 
-    async def add(self, fields: Mapping[str, Any], actor: Actor, *, boot: str = "") -> CronJob:
+    async def add(self, fields: Mapping[str, Any], caller: Caller, *, boot: str = "") -> CronJob:
         """Add a job, which counts as started in `boot`; raises InvalidJobError and JobNameTakenError."""
         definition, now = self._reader.read(fields), self._clock.now()
         self._reader.refuse_past(definition)
@@ -138,32 +132,32 @@ class CronJobs:
             boot=boot,
             created_at=now,
             updated_at=now,
-            created_by=actor.name or actor.source,
+            created_by=caller.actor or caller.source,
         )
         job = replace(job, next_at=job.next_due())
         await self.files.sync(waits=True)
         await self.store.add(job)
         facts = {"job": job.id, "name": job.name, "type": definition.type}
-        self._audit.record(CRON_ADD, f"{job.name}: {definition.schedule}", source=actor.source, metadata=facts)
+        self._audit.record(CRON_ADD, f"{job.name}: {definition.schedule}", source=caller.source, metadata=facts)
         return job
 
-    async def edit(self, name_or_id: str, changes: Mapping[str, Any], actor: Actor) -> CronJob:
+    async def edit(self, name_or_id: str, changes: Mapping[str, Any], caller: Caller) -> CronJob:
         """Change fields of a job, from its next instant on; None means its default. Raises like `add`."""
         job = await self.get(name_or_id)
         self._refuse_file(job)
-        return await self._redefine(job, {**to_json(job.valid()), **changes}, actor)
+        return await self._redefine(job, {**to_json(job.valid()), **changes}, caller)
 
-    async def patch(self, job: CronJob, patch: Mapping[str, Any], actor: Actor) -> CronJob:
+    async def patch(self, job: CronJob, patch: Mapping[str, Any], caller: Caller) -> CronJob:
         """Apply a JSON Merge Patch (RFC 7396) to a job as it was read; null means the default.
 
         Raises like `add`, and JobChangedError if it was changed since.
         """
         self._refuse_file(job)
         fields = {**to_json(job.valid()), "enabled": job.enabled, "paused_until": timestamp(job.paused_until)}
-        return await self._redefine(job, merged(fields, patch, JOB), actor, version=job.version)
+        return await self._redefine(job, merged(fields, patch, JOB), caller, version=job.version)
 
     async def _redefine(
-        self, job: CronJob, fields: Mapping[str, Any], actor: Actor, *, version: int | None = None
+        self, job: CronJob, fields: Mapping[str, Any], caller: Caller, *, version: int | None = None
     ) -> CronJob:
         definition = self._reader.read(without_defaults(fields))
         changed = changed_fields(job.definition, definition)
@@ -176,10 +170,10 @@ class CronJobs:
         now = self._clock.now()
         job = await self.store.change(job.id, lambda before: edited(before, definition, now), version=version)
         facts = {"job": job.id, "name": job.name, "fields": changed}
-        self._audit.record(CRON_EDIT, f"{job.name}: {', '.join(changed)}", source=actor.source, metadata=facts)
+        self._audit.record(CRON_EDIT, f"{job.name}: {', '.join(changed)}", source=caller.source, metadata=facts)
         return job
 
-    async def enable(self, name_or_id: str, actor: Actor) -> CronJob:
+    async def enable(self, name_or_id: str, caller: Caller) -> CronJob:
         """Enable a job, and reset its count of failures."""
         job, now = await self.get(name_or_id), self._clock.now()
         if job.state(now, is_running=False) is JobState.INVALID:
@@ -190,13 +184,13 @@ class CronJobs:
             return switched(changed, enabled=True)
 
         job = await self.store.change(job.id, enabled)
-        self._record(CRON_ENABLE, job, actor)
+        self._record(CRON_ENABLE, job, caller)
         return job
 
     async def disable(
         self,
         name_or_id: str,
-        actor: Actor,
+        caller: Caller,
         reason: str = "",
         until: float | None = None,
         *,
@@ -216,7 +210,7 @@ class CronJobs:
 
         job = await self.store.change(job.id, disabled)
         facts = {"job": job.id, "name": job.name, "reason": reason or None}
-        self._audit.record(CRON_DISABLE, job.name, source=actor.source, metadata=facts)
+        self._audit.record(CRON_DISABLE, job.name, source=caller.source, metadata=facts)
         if cancel_running:
             await self._cancel_all(job, "its job was disabled")
         return job
@@ -224,7 +218,7 @@ class CronJobs:
     async def remove(
         self,
         name_or_id: str,
-        actor: Actor,
+        caller: Caller,
         *,
         force: bool = False,
         keep_history: bool = True,
@@ -245,13 +239,13 @@ class CronJobs:
         await self._cancel_all(job, "its job was removed")
         if not keep_history:
             await self.runs().forget(KIND, job.id)
-        self._record(CRON_REMOVE, job, actor, {"history": "kept" if keep_history else "deleted"})
+        self._record(CRON_REMOVE, job, caller, {"history": "kept" if keep_history else "deleted"})
         return job
 
     async def start(
         self,
         name_or_id: str,
-        actor: Actor,
+        caller: Caller,
         params: Mapping[str, Any] | None = None,
         *,
         trigger: str = RunTrigger.MANUAL,
@@ -262,14 +256,14 @@ class CronJobs:
 
         Raises JobConflictError while it runs already, unless `force` or its policy allows another one.
         """
-        order = await self.order(name_or_id, trigger, actor, params)
+        order = await self.order(name_or_id, trigger, caller, params)
         running = await start_job(self.context, order, force=force, watch=watch)
         return await running.wait_or_stop()
 
     async def begin(
         self,
         name_or_id: str,
-        actor: Actor,
+        caller: Caller,
         params: Mapping[str, Any] | None = None,
         *,
         trigger: str = RunTrigger.MANUAL,
@@ -278,22 +272,22 @@ class CronJobs:
         force: bool = False,
     ) -> "ActiveRun":
         """Run a job now, as `start` does, and return the run as soon as it is recorded."""
-        order = await self.order(name_or_id, trigger, actor, params)
+        order = await self.order(name_or_id, trigger, caller, params)
         order = replace(order, parent_run_id=parent_run_id, id=run_id)
         return await start_job(self.context, order, force=force)
 
     async def begin_or_queue(
-        self, name_or_id: str, actor: Actor, params: Mapping[str, Any] | None = None
+        self, name_or_id: str, caller: Caller, params: Mapping[str, Any] | None = None
     ) -> "ActiveRun | PendingRun":
         """Run a job now, or after earlier runs of it if its policy says so. Raises like `start`."""
-        order = await self.order(name_or_id, RunTrigger.MANUAL, actor, params)
+        order = await self.order(name_or_id, RunTrigger.MANUAL, caller, params)
         return await start_or_queue_job(self.context, order)
 
     async def plan(
-        self, name_or_id: str, actor: Actor, params: Mapping[str, Any] | None = None, *, force: bool = False
+        self, name_or_id: str, caller: Caller, params: Mapping[str, Any] | None = None, *, force: bool = False
     ) -> Run:
         """Return the run that `begin` would start, without recording it; raises like `begin`."""
-        order = replace(await self.order(name_or_id, RunTrigger.MANUAL, actor, params), dry_run=True)
+        order = replace(await self.order(name_or_id, RunTrigger.MANUAL, caller, params), dry_run=True)
         run = new_run(order, RunStatus.SKIPPED, self._clock.now())
         if not force:
             await check_admission(self.context, order)
@@ -301,17 +295,17 @@ class CronJobs:
         output = RunOutput(len(command.encode()), len(command.splitlines()), tail=command)
         return replace(run, reason="dry run: the job would have been run", output=output)
 
-    async def order(self, name_or_id: str, trigger: str, actor: Actor, params: Mapping[str, Any] | None) -> RunSpec:
+    async def order(self, name_or_id: str, trigger: str, caller: Caller, params: Mapping[str, Any] | None) -> RunSpec:
         """Return the order of a run of a job; raises InvalidJobError."""
-        order = order_of(await self.get(name_or_id), trigger, actor.name, params or {})
-        return replace(order, source=actor.source)
+        order = order_of(await self.get(name_or_id), trigger, caller.actor, params or {})
+        return replace(order, source=caller.source)
 
-    async def begin_again(self, retry: "Retry", actor: Actor) -> "ActiveRun":
+    async def begin_again(self, retry: "Retry", caller: Caller) -> "ActiveRun":
         """Execute an earlier run again as it was, even if its job was edited or removed; its schedule does not change.
 
         Raises JobConflictError like `start`, and NotRetriedError.
         """
-        order = order_again(retry.run, actor.name, actor.source)
+        order = order_again(retry.run, caller.actor, caller.source)
         return await start_job(self.context, as_retry(order, retry))
 
     def preview(self, schedule: Schedule, zone: str, count: int, *, job: CronJob | None = None) -> list[Upcoming]:
@@ -381,6 +375,6 @@ class CronJobs:
             told = f"job {job.name} is defined in {FOLDER}/{job.file}"
             raise JobConflictError(told, hint=f"edit or remove {self.files.folder / job.file}")
 
-    def _record(self, action: Any, job: CronJob, actor: Actor, facts: Mapping[str, object] | None = None) -> None:
+    def _record(self, action: Any, job: CronJob, caller: Caller, facts: Mapping[str, object] | None = None) -> None:
         facts = {"job": job.id, "name": job.name, **(facts or {})}
-        self._audit.record(action, job.name, source=actor.source, metadata=facts)
+        self._audit.record(action, job.name, source=caller.source, metadata=facts)

@@ -26,7 +26,7 @@ from tocsin.features.doors.model import (
 )
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
 from tocsin.features.doors.rules.file import preset_names
-from tocsin.features.doors.service import DoorActor, Doors
+from tocsin.features.doors.service import Doors
 from tocsin.features.doors.trying import make_rule, preview, send_test
 from tocsin.rest.bodies import RequestBody
 from tocsin.rest.callers import CallerOf
@@ -136,7 +136,7 @@ class DoorRoutes:
         fields = dict(body)
         name, secret = fields.pop("name", None), str(fields.pop("secret", "") or "")[:_MAX_SECRET]
         with pointing_out(body):
-            added = await self._doors.add(name, fields, DoorActor(caller.source, caller.actor), secret)
+            added = await self._doors.add(name, fields, caller, secret)
         response.headers["Location"] = f"/api/doors/{added.name}"
         return set_up(self._doors, added)
 
@@ -172,7 +172,7 @@ class DoorRoutes:
         changes = dict(body)
         secret = str(changes.pop("secret") or "")[:_MAX_SECRET] if "secret" in changes else None
         with pointing_out(body):
-            after = await self._doors.edit(before.id, changes, DoorActor(caller.source, caller.actor), secret)
+            after = await self._doors.edit(before.id, changes, caller, secret)
         return tag(response, as_record(after), _version(after))
 
     @operation(
@@ -187,7 +187,7 @@ class DoorRoutes:
     async def delete_door(self, request: Request, door_id: DoorId, caller: CallerOf) -> Response:
         """Remove a door: its address is refused at once; what it accepted is still sent. `If-Match` is supported."""
         check_unchanged(request, _version(await self._doors.get(door_id)))
-        await self._doors.remove(door_id, DoorActor(caller.source, caller.actor))
+        await self._doors.remove(door_id, caller)
         return Response(status_code=204)
 
     @operation(
@@ -200,7 +200,7 @@ class DoorRoutes:
     )
     async def rotate_door(self, door_id: DoorId, caller: CallerOf) -> Any:
         """Replace the address of a door; the new one is in this response alone."""
-        rotated = await self._doors.rotate(door_id, DoorActor(caller.source, caller.actor))
+        rotated = await self._doors.rotate(door_id, caller)
         return set_up(self._doors, rotated)
 
     @operation(
@@ -220,7 +220,7 @@ class DoorRoutes:
     )
     async def test_door(self, door_id: DoorId, caller: CallerOf) -> Any:
         """Send a test message to the profile of a door."""
-        return await send_test(self._doors, door_id, DoorActor(caller.source, caller.actor))
+        return await send_test(self._doors, door_id, caller)
 
     @operation(
         "POST",
@@ -244,9 +244,8 @@ class DoorRoutes:
     )
     async def make_door_rule(self, door_id: DoorId, body: RuleBody, caller: CallerOf) -> Any:
         """Make a rule from a kept request, and add it, or the rule of the body, to `doors.yaml` if asked to."""
-        actor = DoorActor(caller.source, caller.actor)
         with pointing_out({}):
-            return await make_rule(self._doors, door_id, body.request, actor, rule=body.rule or "", write=body.write)
+            return await make_rule(self._doors, door_id, body.request, caller, rule=body.rule or "", write=body.write)
 
 
 def set_up(doors: Doors, address: DoorAddress) -> DoorSetUp:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.config.security import front_door_url
@@ -31,16 +31,10 @@ from tocsin.features.doors.protocols.catalogue import PROTOCOLS
 from tocsin.features.doors.rules.checking import RuleWarning, check_rules
 from tocsin.features.doors.rules.file import FILE_NAME, RulesFile, preset_names
 from tocsin.features.doors.store import KEPT, DoorStore, hash_of
+from tocsin.messaging.outbound.caller import Caller
 
 _NAME = Field("name", TextType(pattern=NAME_PATTERN, rule=NAME_RULE), required=True, doc="Name of the door")
 NAMED = RecordType((_NAME, *DEFINITION.fields))
-
-
-class DoorActor(NamedTuple):
-    """The caller, and the interface of the call."""
-
-    source: str
-    name: str | None = None
 
 
 class Doors:
@@ -69,7 +63,7 @@ class Doors:
         """Return one door; raises UnknownDoorError."""
         return await self.store.get(name_or_id)
 
-    async def add(self, name: Any, fields: Mapping[str, Any], actor: DoorActor, secret: str = "") -> DoorAddress:
+    async def add(self, name: Any, fields: Mapping[str, Any], caller: Caller, secret: str = "") -> DoorAddress:
         """Add a door, and return its address, which nothing shows again.
 
         `secret` proves its senders, beyond the address. Raises InvalidDoorError and DoorNameTakenError.
@@ -80,11 +74,11 @@ class Doors:
         door = Door(id=new_id(), name=name, definition=definition, secret=secret, created_at=now, updated_at=now)
         token = PROTOCOLS[definition.protocol].mint()
         await self.store.insert(door, token)
-        self.record(DOOR_CREATE, door, actor)
+        self.record(DOOR_CREATE, door, caller)
         return self._address(door, token)
 
     async def edit(
-        self, name_or_id: str, changes: Mapping[str, Any], actor: DoorActor, secret: str | None = None
+        self, name_or_id: str, changes: Mapping[str, Any], caller: Caller, secret: str | None = None
     ) -> Door:
         """Change fields of a door, where `None` selects the default; its address stays.
 
@@ -107,21 +101,21 @@ class Doors:
         if not fields:
             return before
         after = await self.store.redefine(before, definition, kept, self.now())
-        self.record(DOOR_EDIT, after, actor, {"fields": fields})
+        self.record(DOOR_EDIT, after, caller, {"fields": fields})
         return after
 
-    async def rotate(self, name_or_id: str, actor: DoorActor) -> DoorAddress:
+    async def rotate(self, name_or_id: str, caller: Caller) -> DoorAddress:
         """Replace the address of a door: the former one is refused from now on."""
         before = await self.get(name_or_id)
         token = PROTOCOLS[before.definition.protocol].mint()
         door = await self.store.change(before.id, "token_hash = ?, updated_at = ?", hash_of(token), self.now())
-        self.record(DOOR_ROTATE, door, actor)
+        self.record(DOOR_ROTATE, door, caller)
         return self._address(door, token)
 
-    async def remove(self, name_or_id: str, actor: DoorActor) -> Door:
+    async def remove(self, name_or_id: str, caller: Caller) -> Door:
         """Remove a door: its address is refused from now on; what it accepted is still sent."""
         removed = await self.store.change(name_or_id, "removed_at = ?, secret = ''", self.now())
-        self.record(DOOR_DELETE, removed, actor)
+        self.record(DOOR_DELETE, removed, caller)
         return removed
 
     async def requests(self, name_or_id: str, limit: int = KEPT) -> list[DoorRequestRecord]:
@@ -194,10 +188,10 @@ class Doors:
             raise InvalidDoorError("a door needs a profile, unless a rule names one")
 
     def record(
-        self, action: AuditAction, door: Door, actor: DoorActor, facts: Mapping[str, Any] = MappingProxyType({})
+        self, action: AuditAction, door: Door, caller: Caller, facts: Mapping[str, Any] = MappingProxyType({})
     ) -> None:
         """Write the audit entry of a change."""
-        self.context.audit.record(action, door.name, source=actor.source, metadata={"door": door.name, **facts})
+        self.context.audit.record(action, door.name, source=caller.source, metadata={"door": door.name, **facts})
 
 
 def _as_given(definition: DoorDefinition) -> dict[str, Any]:

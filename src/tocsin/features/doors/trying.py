@@ -24,12 +24,13 @@ from tocsin.features.doors.receiving.queueing import queue_message
 from tocsin.features.doors.rules.file import PlacedRule, parse_rules
 from tocsin.features.doors.rules.making import made_rule, write_rule
 from tocsin.features.doors.rules.rendering import RenderedMessage, render
-from tocsin.features.doors.service import DoorActor, Doors
+from tocsin.features.doors.service import Doors
+from tocsin.messaging.outbound.caller import Caller
 
 MAX_TEXT = 4_000
 
 
-async def send_test(doors: Doors, name_or_id: str, actor: DoorActor) -> DoorSentTest:
+async def send_test(doors: Doors, name_or_id: str, caller: Caller) -> DoorSentTest:
     """Queue a test message to the profile of a door; the note says which target refused it."""
     door = await doors.get(name_or_id)
     profile = door.definition.profile
@@ -42,7 +43,7 @@ async def send_test(doors: Doors, name_or_id: str, actor: DoorActor) -> DoorSent
         profile=profile,
     )
     queued = await queue_message(doors.context, door, message, f"door-test-{new_id()}")
-    doors.record(DOOR_TEST, door, actor)
+    doors.record(DOOR_TEST, door, caller)
     return DoorSentTest(profile, queued.deliveries, "; ".join(queued.notes))
 
 
@@ -64,7 +65,7 @@ async def preview(
 
 
 async def make_rule(
-    doors: Doors, name_or_id: str, number: int | None, actor: DoorActor, *, rule: str = "", write: bool = False
+    doors: Doors, name_or_id: str, number: int | None, caller: Caller, *, rule: str = "", write: bool = False
 ) -> WrittenRule:
     """Return `rule`, or one made from a kept request, by default the newest; with `write`, add it to `doors.yaml`.
 
@@ -79,7 +80,7 @@ async def make_rule(
         rule = made_rule(read[0].payload if read else None, request)
     if write:
         write_rule(doors.rules, door.name, rule)
-        doors.record(DOOR_RULE, door, actor)
+        doors.record(DOOR_RULE, door, caller)
     return WrittenRule(rule, write)
 
 

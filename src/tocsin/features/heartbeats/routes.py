@@ -17,8 +17,7 @@ from tocsin.features.heartbeats.model import (
     HeartbeatRecord,
     HeartbeatState,
 )
-from tocsin.features.heartbeats.service import HeartbeatActor, Heartbeats
-from tocsin.messaging.outbound.caller import Caller
+from tocsin.features.heartbeats.service import Heartbeats
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.headers import JSON, MERGE_PATCH
@@ -96,7 +95,7 @@ class HeartbeatRoutes:
         fields = dict(body)
         name = fields.pop("name", None)
         with pointing_out(body):
-            found = await self._heartbeats.add(name, fields, _who(caller))
+            found = await self._heartbeats.add(name, fields, caller)
         response.headers["Location"] = f"/api/heartbeats/{found.id}"
         return await self._record(response, found)
 
@@ -126,7 +125,7 @@ class HeartbeatRoutes:
         before = await self._heartbeats.get(heartbeat_id)
         check_unchanged(request, _version(before))
         with pointing_out(body):
-            return await self._record(response, await self._heartbeats.edit(before.id, body, _who(caller)))
+            return await self._record(response, await self._heartbeats.edit(before.id, body, caller))
 
     @operation(
         "DELETE",
@@ -140,7 +139,7 @@ class HeartbeatRoutes:
     async def delete_heartbeat(self, request: Request, heartbeat_id: HeartbeatId, caller: CallerOf) -> Response:
         """Remove a heartbeat; its history and its address are kept for 30 days. `If-Match` is supported."""
         check_unchanged(request, _version(await self._heartbeats.get(heartbeat_id)))
-        await self._heartbeats.remove(heartbeat_id, _who(caller))
+        await self._heartbeats.remove(heartbeat_id, caller)
         return Response(status_code=204)
 
     @operation(
@@ -153,7 +152,7 @@ class HeartbeatRoutes:
     )
     async def pause_heartbeat(self, heartbeat_id: HeartbeatId, response: Response, caller: CallerOf) -> Any:
         """Stop watching a heartbeat until it is resumed; its pings are recorded."""
-        return await self._record(response, await self._heartbeats.pause(heartbeat_id, _who(caller)))
+        return await self._record(response, await self._heartbeats.pause(heartbeat_id, caller))
 
     @operation(
         "POST",
@@ -165,7 +164,7 @@ class HeartbeatRoutes:
     )
     async def resume_heartbeat(self, heartbeat_id: HeartbeatId, response: Response, caller: CallerOf) -> Any:
         """Watch a paused heartbeat again."""
-        return await self._record(response, await self._heartbeats.resume(heartbeat_id, _who(caller)))
+        return await self._record(response, await self._heartbeats.resume(heartbeat_id, caller))
 
     @operation(
         "GET",
@@ -217,7 +216,7 @@ class HeartbeatRoutes:
     )
     async def replace_heartbeat_address(self, heartbeat_id: HeartbeatId, caller: CallerOf) -> Any:
         """Replace the UUID of a heartbeat; its former address is refused from now on."""
-        return await self._heartbeats.addresses(await self._heartbeats.new_address(heartbeat_id, _who(caller)))
+        return await self._heartbeats.addresses(await self._heartbeats.new_address(heartbeat_id, caller))
 
     async def _record(self, response: Response, heartbeat: Heartbeat) -> Any:
         (found,) = await self._heartbeats.records([heartbeat])
@@ -226,10 +225,6 @@ class HeartbeatRoutes:
 
 def _version(heartbeat: Heartbeat) -> object:
     return heartbeat.id, heartbeat.updated_at
-
-
-def _who(caller: Caller) -> HeartbeatActor:
-    return HeartbeatActor(caller.source, caller.actor)
 
 
 OPERATIONS = operations_of("heartbeats", HeartbeatRoutes)

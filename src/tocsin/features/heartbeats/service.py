@@ -49,17 +49,11 @@ from tocsin.features.heartbeats.model import (
     Watched,
 )
 from tocsin.features.heartbeats.store import BADGE_KEY, HOST, PING_KEY, HeartbeatStore, Ledger
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.scheduling.zones import default_zone
 
 _TIMING = frozenset({"period", "schedule", "timezone"})
 _REMOVED = "It was removed while it was down."
-
-
-class HeartbeatActor(NamedTuple):
-    """The caller, and the interface of the call."""
-
-    source: str
-    name: str | None = None
 
 
 class _FileChange(NamedTuple):
@@ -159,7 +153,7 @@ class Heartbeats:
                 changes.append(_FileChange(HEARTBEAT_DELETE, name))
         return changes
 
-    async def add(self, name: Any, fields: Mapping[str, Any], actor: HeartbeatActor, code: str = "") -> Heartbeat:
+    async def add(self, name: Any, fields: Mapping[str, Any], caller: Caller, code: str = "") -> Heartbeat:
         """Add a heartbeat; one that was removed within 30 days gets its address and its history back.
 
         `code` is the UUID of its address, by default a new one. Raises InvalidHeartbeatError, HeartbeatNameTakenError,
@@ -186,10 +180,10 @@ class Heartbeats:
             return added
 
         heartbeat: Heartbeat = await self.store.change_all(work)
-        self.record(HEARTBEAT_CREATE, heartbeat, actor)
+        self.record(HEARTBEAT_CREATE, heartbeat, caller)
         return heartbeat
 
-    async def edit(self, name_or_id: str, changes: Mapping[str, Any], actor: HeartbeatActor) -> Heartbeat:
+    async def edit(self, name_or_id: str, changes: Mapping[str, Any], caller: Caller) -> Heartbeat:
         """Change fields of a heartbeat, or its `name`; `None` means the default. Raises like `add`."""
         before = await self.get(name_or_id)
         self._refuse_file(before)
@@ -215,18 +209,18 @@ class Heartbeats:
             return replace(_redefined(each, definition, now), name=name)
 
         after = await self.store.change(before.id, edited)
-        self.record(HEARTBEAT_EDIT, after, actor, {"fields": fields})
+        self.record(HEARTBEAT_EDIT, after, caller, {"fields": fields})
         return after
 
-    async def remove(self, name_or_id: str, actor: HeartbeatActor) -> Heartbeat:
+    async def remove(self, name_or_id: str, caller: Caller) -> Heartbeat:
         """Remove a heartbeat; its address is refused from now on, its history is kept for 30 days."""
         found = await self.get(name_or_id)
         self._refuse_file(found)
         await self.store.change(found.id, lambda each: _removed(each, self.now()), ends=_REMOVED)
-        self.record(HEARTBEAT_DELETE, found, actor)
+        self.record(HEARTBEAT_DELETE, found, caller)
         return found
 
-    async def pause(self, name_or_id: str, actor: HeartbeatActor) -> Heartbeat:
+    async def pause(self, name_or_id: str, caller: Caller) -> Heartbeat:
         """Stop watching a heartbeat until `resume`; its pings are recorded."""
         found, now = await self.get(name_or_id), self.now()
 
@@ -238,10 +232,10 @@ class Heartbeats:
         if found.watched.state is HeartbeatState.PAUSED:
             return found
         after = await self.store.change(found.id, paused, ends="It was paused while it was down.")
-        self.record(HEARTBEAT_PAUSE, after, actor)
+        self.record(HEARTBEAT_PAUSE, after, caller)
         return after
 
-    async def resume(self, name_or_id: str, actor: HeartbeatActor) -> Heartbeat:
+    async def resume(self, name_or_id: str, caller: Caller) -> Heartbeat:
         """Watch a paused heartbeat again: the next ping is expected from now on."""
         found, now = await self.get(name_or_id), self.now()
         if found.watched.state is not HeartbeatState.PAUSED:
@@ -255,21 +249,21 @@ class Heartbeats:
             return replace(each, watched=begin(each.definition, watched, now), updated_at=now)
 
         after = await self.store.change(found.id, resumed)
-        self.record(HEARTBEAT_RESUME, after, actor)
+        self.record(HEARTBEAT_RESUME, after, caller)
         return after
 
-    async def new_address(self, name_or_id: str, actor: HeartbeatActor) -> Heartbeat:
+    async def new_address(self, name_or_id: str, caller: Caller) -> Heartbeat:
         """Replace the UUID of a heartbeat: its former address is refused from now on."""
         found = await self.get(name_or_id)
         after = await self.store.change(found.id, lambda each: replace(each, code=str(uuid.uuid4())))
-        self.record(HEARTBEAT_ADDRESS, after, actor)
+        self.record(HEARTBEAT_ADDRESS, after, caller)
         return after
 
-    async def new_key(self, purpose: str, actor: HeartbeatActor) -> str:
+    async def new_key(self, purpose: str, caller: Caller) -> str:
         """Replace the ping key or the badge key; addresses with the former one are refused from now on."""
         key = await self.store.key(purpose, renew=True)
         facts = {"heartbeat": "*"}
-        self.context.audit.record(HEARTBEAT_ADDRESS, f"a new {purpose} key", source=actor.source, metadata=facts)
+        self.context.audit.record(HEARTBEAT_ADDRESS, f"a new {purpose} key", source=caller.source, metadata=facts)
         return key
 
     async def addresses(self, heartbeat: Heartbeat) -> HeartbeatAddress:
@@ -315,12 +309,12 @@ class Heartbeats:
         self,
         action: AuditAction,
         heartbeat: Heartbeat,
-        actor: HeartbeatActor,
+        caller: Caller,
         facts: Mapping[str, object] | None = None,
     ) -> None:
         """Write the audit entry of a change."""
         metadata = {"heartbeat": heartbeat.name, **(facts or {})}
-        self.context.audit.record(action, heartbeat.name, source=actor.source, metadata=metadata)
+        self.context.audit.record(action, heartbeat.name, source=caller.source, metadata=metadata)
 
     def _refuse_file(self, heartbeat: Heartbeat) -> None:
         if heartbeat.source is HeartbeatSource.FILE:

@@ -19,8 +19,8 @@ from tocsin.core.storage.change_feed import ChangeFeed
 from tocsin.core.time.clock import SystemClock
 from tocsin.features.context import Notice
 from tocsin.features.cron.feature import FEATURE as CRON
-from tocsin.features.cron.service import Actor
 from tocsin.features.notifications.feature import FEATURE as NOTIFICATIONS
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.rest.event_stream import MAX_STREAMS
 from tocsin.runs.model import Command, RunSpec, RunTrigger
 from tocsin.runs.recorder import command
@@ -44,7 +44,7 @@ class Scene:
 
     async def add_job(self) -> Any:
         fields = {"name": "tick", "schedule": "@daily", "command": "true"}
-        return await self.app.features.opened("cron").add(fields, Actor("cli"))
+        return await self.app.features.opened("cron").add(fields, Caller("cli"))
 
     @property
     def notifications(self) -> Any:
@@ -108,7 +108,7 @@ async def test_a_change_is_told_to_those_who_listen_to_its_topic_as_lists_show_i
 
 async def test_the_end_of_a_run_of_a_job_updates_the_job_with_its_figures(still: Scene):
     job = await still.add_job()
-    begun = await still.app.features.opened("cron").begin_or_queue(job.id, Actor("api", "tester"))
+    begun = await still.app.features.opened("cron").begin_or_queue(job.id, Caller.of("api", "tester"))
     async with still.reader("cron") as client:
         await begun.task
         await still.hub.look()

@@ -7,13 +7,14 @@ from typing import Any
 from tocsin.features.cron.commands.fields import add_fields, fields_of
 from tocsin.features.cron.model import CronJob
 from tocsin.features.cron.records import CronJobRecord, job_record, next_time, upcoming_text
-from tocsin.features.cron.service import Actor, CronJobs
+from tocsin.features.cron.service import CronJobs
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.model import Line, Run
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import moment, name_and_value, readable
 
-CALLER = Actor("cli")
+CALLER = Caller("cli")
 
 
 def configure_changes(commands: Mapping[str, argparse.ArgumentParser]) -> None:

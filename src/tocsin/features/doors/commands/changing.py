@@ -11,13 +11,14 @@ from tocsin.core.records.as_json import to_json
 from tocsin.features.doors.model import DoorAddress, DoorRecord, DoorSeverity, as_record
 from tocsin.features.doors.protocols.catalogue import PROTOCOLS
 from tocsin.features.doors.rules.file import preset_names
-from tocsin.features.doors.service import DoorActor, Doors
+from tocsin.features.doors.service import Doors
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.secret_input import secret_input
 from tocsin.terminal.text import readable, whole_number
 
-CALLER = DoorActor("cli")
+CALLER = Caller("cli")
 _MAX_SECRET_BYTES = 4_096
 
 

@@ -5,12 +5,13 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from tocsin.features.heartbeats.model import AfterDowntime, Heartbeat, HeartbeatRecord, HeartbeatSeverity
-from tocsin.features.heartbeats.service import HeartbeatActor, Heartbeats
+from tocsin.features.heartbeats.service import Heartbeats
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.output import FAILED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import readable, whole_number
 
-CALLER = HeartbeatActor("cli")
+CALLER = Caller("cli")
 _FIELDS = (
     "period", "schedule", "timezone", "grace", "max_run", "misses", "severity", "notify", "after_downtime",
     "description",

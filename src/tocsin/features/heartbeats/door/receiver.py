@@ -21,9 +21,10 @@ from tocsin.features.heartbeats.model import (
     ReceivedPing,
     is_name,
 )
-from tocsin.features.heartbeats.service import HeartbeatActor, Heartbeats, made
+from tocsin.features.heartbeats.service import Heartbeats, made
 from tocsin.features.heartbeats.store import PING_KEY, TakenPing
 from tocsin.features.heartbeats.watching.watch import HeartbeatWatch
+from tocsin.messaging.outbound.caller import Caller
 
 HEAD_BYTES, TAIL_BYTES = 20_000, 80_000
 PINGS_PER_MINUTE = 60
@@ -80,8 +81,7 @@ class PingReceiver:
         if taken.changed:
             self._watch.wake()
         if taken.created:
-            actor = HeartbeatActor(HEARTBEATS.name)
-            self._heartbeats.record(HEARTBEAT_CREATE, taken.heartbeat, actor)
+            self._heartbeats.record(HEARTBEAT_CREATE, taken.heartbeat, Caller(HEARTBEATS.name))
         return PingOutcome.CREATED if taken.created else PingOutcome.TAKEN
 
     async def _take_here(self, address: PingAddress, ping: ReceivedPing, now: float) -> TakenPing | None:
