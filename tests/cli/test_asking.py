@@ -19,7 +19,8 @@ def test_deleting_takes_a_yes_and_without_an_answer_refuses(cli: Cli, group: str
     assert cli(group, *make, stdin=b"a-value").code == 0
     unanswered = cli(group, *delete)
     assert (unanswered.code, "add --yes" in unanswered.err) == (2, True)
-    assert (cli(group, *delete, stdin=b"n\n").code, cli(group, *show).code) == (1, 0)
+    declined = cli(group, *delete, "--json", stdin=b"n\n")
+    assert (declined.code, declined.json()["code"], cli(group, *show).code) == (1, "declined", 0)
     assert cli(group, *delete, "--json", stdin=b"y\n").json()
     assert cli(group, *show).code == 1
 

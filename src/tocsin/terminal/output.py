@@ -33,6 +33,12 @@ class OutputError(TocsinError):
     code = "output-failed"
 
 
+class DeclinedError(TocsinError):
+    """The question whether to go on was not answered with yes."""
+
+    code = "declined"
+
+
 class Console:
     """Writes results and messages as the global options request."""
 
@@ -205,6 +211,11 @@ class Console:
         if not answer:
             raise ConfigError("this command asks for confirmation, and there is no terminal", hint="add --yes")
         return answer in _YES
+
+    async def confirm(self, question: str, *, yes: bool) -> None:
+        """Ask as `agreed` does, unless `yes`; raises DeclinedError for any answer but yes."""
+        if not yes and not await self.agreed(question):
+            raise DeclinedError("no change was made")
 
     async def _answer(self, source: TextIO, question: str) -> str:
         self._write(sys.stderr, f"{question} [y/N]", end=" " if is_terminal(source) else "\n")

@@ -12,7 +12,7 @@ from tocsin.core.scopes import SCOPES
 from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
-from tocsin.terminal.output import DONE, FAILED, Console, OutputError
+from tocsin.terminal.output import DONE, Console, OutputError
 from tocsin.terminal.text import readable
 from tocsin.web.access.tokens import ApiToken, ApiTokens, InvalidTokenError
 
@@ -93,16 +93,12 @@ def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _revoke(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    async def work(app: App) -> ApiToken | None:
+    async def work(app: App) -> ApiToken:
         question = f"Revoke the token {arguments.name}? Its requests will be rejected immediately."
-        if not arguments.yes and not await out.agreed(question):
-            return None
+        await out.confirm(question, yes=arguments.yes)
         return await _tokens(app).revoke(arguments.name, CALLER)
 
     token = with_app(options, out, work, writes=True)
-    if token is None:
-        out.note("no change was made")
-        return FAILED
     out.effect_done("the token was revoked")
     return out.answer(token, f"revoked {token.name}")
 

@@ -27,7 +27,7 @@ from tocsin.runs.log_file import MAX_LINES, LogPage
 from tocsin.runs.model import TERMINAL, Line, Run, RunStatus
 from tocsin.runs.service import Runs
 from tocsin.terminal.options import Options, add_subcommands
-from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.text import add_limit, readable, whole_number
 
 USUAL_LIMIT, MAX_LIMIT = 20, 200
@@ -292,20 +292,17 @@ def _cancel(arguments: argparse.Namespace, options: Options, out: Console) -> in
 def _retry(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     show = _plain_shower(out)
 
-    async def work(app: App) -> Run | None:
+    async def work(app: App) -> Run:
         runs = app.runs()
         before = await runs.get(await runs.whole_id(arguments.id))
         question = f"{before.subject_name} succeeded in that run. Run it again?"
-        if before.ok and not (arguments.yes or await out.agreed(question)):
-            return None
+        await out.confirm(question, yes=arguments.yes or not before.ok)
         running = await open_run_control(app).retry(arguments.id, Caller(CLI.name), readable(arguments.from_step))
         out.effect_done("the run was started again")
         out.note(f"tocsin: attempt {running.run.attempt} of {running.run.subject_name} is run {running.run.id}")
         return await _follow_run(runs, running, show)
 
     run = with_app(options, out, work, writes=True)
-    if run is None:
-        return FAILED
     return out.answer(run, ok=run.ok, error=f"{run.subject_name}: {run.status}: {run.reason}")
 
 

@@ -14,7 +14,7 @@ from tocsin.features.context import FeatureContext
 from tocsin.features.cron.feature import CRON
 from tocsin.features.cron.model import KIND, JobDefinition, JobRunningError, JobType, restored
 from tocsin.runs.control import NotRetriedError, StartRequest
-from tocsin.runs.engine.active_run import ActiveRun, PendingRun, result_of_child, show_child
+from tocsin.runs.engine.active_run import ActiveRun, PendingRun, follow_child, show_child
 from tocsin.runs.engine.overlap import OverlapError, OverlapRules
 from tocsin.runs.model import Command, Line, Run, RunResult, RunSpec, RunStatus
 from tocsin.runs.recorder import RunHandle, Work, command
@@ -179,10 +179,7 @@ class JobExecution:
                 parent_run_id=self._run.id,
             ),
         )
-        await handle.amend_child("workflow", child.run.id)
-        ended = await child.wait_or_stop()
-        handle.write("stdout", ended.output.tail)
-        return result_of_child(ended)
+        return await follow_child(handle, "workflow", child)
 
     async def _prompt(self, handle: RunHandle) -> RunResult:
         handle.write("stdout", await self._parts.abilities.models.ask(self._definition.command))

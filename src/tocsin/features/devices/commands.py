@@ -9,7 +9,7 @@ from tocsin.features.contract import Commands
 from tocsin.features.devices.service import PushDevice, PushDevices
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import add_subcommands
-from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import readable
 
@@ -66,15 +66,11 @@ def _rename(arguments: argparse.Namespace, out: Console, program: Program) -> in
 def _remove(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     name = readable(arguments.name)
 
-    async def work(devices: PushDevices) -> PushDevice | None:
-        if not arguments.yes and not await out.agreed(f"Remove the device {name!r}?"):
-            return None
+    async def work(devices: PushDevices) -> PushDevice:
+        await out.confirm(f"Remove the device {name!r}?", yes=arguments.yes)
         return await devices.remove(name, Caller(CLI.name))
 
     removed = program.run(work, writes=True)
-    if removed is None:
-        out.note("tocsin: the device was not removed")
-        return FAILED
     out.effect_done("the device was removed")
     return out.answer(removed, f"{removed.name}: removed")
 

@@ -229,18 +229,14 @@ def _complete(arguments: argparse.Namespace, out: Console, program: Program) -> 
 
 
 def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(jobs: TaskJobs) -> TaskJob | None:
+    async def work(jobs: TaskJobs) -> TaskJob:
         job = await jobs.get(readable(arguments.id))
         branch = f" and the branch {job.branch}" if arguments.delete_branch and job.branch else ""
-        if not arguments.yes and not await out.agreed(f"Delete the task job {job.title!r}{branch}?"):
-            return None
+        await out.confirm(f"Delete the task job {job.title!r}{branch}?", yes=arguments.yes)
         await jobs.delete(job.id, CALLER, delete_branch=arguments.delete_branch, force=arguments.force)
         return job
 
     job = program.run(work, writes=True)
-    if job is None:
-        out.note("tocsin: the task job was not deleted")
-        return FAILED
     out.effect_done("the task job was deleted")
     return out.answer({"id": job.id, "deleted": True}, f"{job.title}: deleted")
 

@@ -29,7 +29,7 @@ from tocsin.features.memory.service import DecayReport, Memories, MemoryCaller
 from tocsin.features.memory.store import SORTS
 from tocsin.features.memory.tables.rows import EntryFilter
 from tocsin.terminal.options import add_subcommands, read_options
-from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import read_message, readable, whole_number
 
@@ -259,16 +259,12 @@ def _row(entry: MemoryEntry) -> tuple[str, ...]:
 
 
 def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(memory: Memories) -> MemoryEntry | None:
+    async def work(memory: Memories) -> MemoryEntry:
         entry = await memory.get(arguments.key)
-        if not arguments.yes and not await out.agreed(f"Delete the entry {entry.key}?"):
-            return None
+        await out.confirm(f"Delete the entry {entry.key}?", yes=arguments.yes)
         return await memory.delete(entry.key, CALLER)
 
     deleted = program.run(work, writes=True)
-    if deleted is None:
-        out.note("not deleted")
-        return FAILED
     out.effect_done("the entry was deleted")
     _tell(out, deleted, "deleted")
     out.note(f"undo: tocsin memory restore {deleted.key}")

@@ -16,7 +16,7 @@ from tocsin.features.notifications.model import KEEP, Notification, Notification
 from tocsin.features.notifications.service import UnreadNotifications
 from tocsin.features.notifications.store import MAX_PAGE, NotificationFilter
 from tocsin.terminal.options import add_subcommands
-from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.parsing import UsageError
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import add_limit, moment, readable
@@ -181,17 +181,13 @@ def _read_all(arguments: argparse.Namespace, out: Console, program: Program) -> 
 
 
 def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(opened: OpenNotifications) -> Notification | None:
+    async def work(opened: OpenNotifications) -> Notification:
         found = await opened.service.get(readable(arguments.id))
-        if not arguments.yes and not await out.agreed(f"Delete the notification {found.title!r}?"):
-            return None
+        await out.confirm(f"Delete the notification {found.title!r}?", yes=arguments.yes)
         await opened.service.delete(found.id, source=CLI.name)
         return found
 
     found = program.run(work, writes=True)
-    if found is None:
-        out.note("tocsin: the task job was not deleted")
-        return FAILED
     out.effect_done("the notification was deleted")
     return out.answer({"id": found.id, "deleted": True}, f"{found.title}: deleted")
 

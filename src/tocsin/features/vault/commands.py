@@ -96,11 +96,9 @@ def _opened(program: Program) -> tuple[Vault, Settings]:
 
 
 def _confirm(arguments: argparse.Namespace, out: Console, question: str) -> None:
-    """Ask a person to confirm; raise ConfigError without a terminal."""
     import asyncio
 
-    if not arguments.yes and not asyncio.run(out.agreed(question)):
-        raise VaultError("no change was made")
+    asyncio.run(out.confirm(question, yes=arguments.yes))
 
 
 def _name_of(arguments: argparse.Namespace) -> str:

@@ -11,7 +11,7 @@ from tocsin.features.watchers.feature import WATCHERS
 from tocsin.features.watchers.model import KIND, WatchedChange, WatcherAction, WatcherRule, shown
 from tocsin.features.watchers.watching.content import text_below
 from tocsin.runs.control import Retry, StartRequest, as_retry
-from tocsin.runs.engine.active_run import result_of_child, show_child
+from tocsin.runs.engine.active_run import follow_child, show_child
 from tocsin.runs.model import Command, RunResult, RunSpec, RunStatus
 from tocsin.runs.recorder import RunHandle, Work, command
 
@@ -100,10 +100,7 @@ class WatcherExecution:
                 parent_run_id=handle.run_id,
             ),
         )
-        await handle.amend_child("workflow", child.run.id)
-        ended = await child.wait_or_stop()
-        handle.write("stdout", ended.output.tail)
-        return result_of_child(ended)
+        return await follow_child(handle, "workflow", child)
 
     async def _notify(self, handle: RunHandle) -> RunResult:
         said = f"{shown(self._change.path)} was {self._change.type}"

@@ -198,6 +198,14 @@ def show_child(handle: RunHandle, child: Run) -> RunResult:
     return result_of_child(child)
 
 
+async def follow_child(handle: RunHandle, name: str, child: ActiveRun) -> RunResult:
+    """Wait for a run that does the work of this one, recorded under `name`; the two end together."""
+    await handle.amend_child(name, child.run.id)
+    ended = await child.wait_or_stop()
+    handle.write("stdout", ended.output.tail)
+    return result_of_child(ended)
+
+
 def result_of_child(child: Run) -> RunResult:
     """Return the result of an ended run that did the work of another one."""
     reason = None if child.ok else f"run {child.id} {child.status}" + (f": {child.reason}" if child.reason else "")

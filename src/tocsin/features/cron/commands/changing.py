@@ -10,7 +10,7 @@ from tocsin.features.cron.records import CronJobRecord, job_record, next_time, u
 from tocsin.features.cron.service import CronJobs
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.model import Line, Run
-from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import moment, name_and_value, readable
 
@@ -157,15 +157,11 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _remove(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(jobs: CronJobs) -> CronJob | None:
+    async def work(jobs: CronJobs) -> CronJob:
         job = await jobs.get(readable(arguments.job))
-        if not arguments.yes and not await out.agreed(f"Remove the job {job.name}?"):
-            return None
+        await out.confirm(f"Remove the job {job.name}?", yes=arguments.yes)
         return await jobs.remove(job.id, CALLER, force=arguments.force)
 
     job = program.run(work, writes=True)
-    if job is None:
-        out.note("no job was removed")
-        return FAILED
     out.effect_done("the job was removed")
     return out.answer({"id": job.id, "name": job.name, "removed": True}, f"removed {job.name}")

@@ -13,7 +13,7 @@ from tocsin.features.doors.protocols.catalogue import PROTOCOLS
 from tocsin.features.doors.rules.file import preset_names
 from tocsin.features.doors.service import Doors
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.secret_input import secret_input
 from tocsin.terminal.text import readable, whole_number
@@ -143,13 +143,9 @@ def show_address(out: Console, address: DoorAddress) -> int:
 def _remove(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(doors: Doors) -> str:
         found = await doors.get(readable(arguments.door))
-        if not arguments.yes and not await out.agreed(f"Remove the door {found.name}?"):
-            return ""
+        await out.confirm(f"Remove the door {found.name}?", yes=arguments.yes)
         return (await doors.remove(found.id, CALLER)).name
 
     removed = program.run(work, writes=True)
-    if not removed:
-        out.note("no door was removed")
-        return FAILED
     out.effect_done("the door was removed")
     return out.answer({"name": removed, "removed": True}, f"removed {removed}")

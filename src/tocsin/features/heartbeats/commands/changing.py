@@ -7,7 +7,7 @@ from typing import Any
 from tocsin.features.heartbeats.model import AfterDowntime, Heartbeat, HeartbeatRecord, HeartbeatSeverity
 from tocsin.features.heartbeats.service import Heartbeats
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.terminal.output import FAILED, Console
+from tocsin.terminal.output import Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import readable, whole_number
 
@@ -117,15 +117,11 @@ def _changed(
 
 
 def _remove(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(heartbeats: Heartbeats) -> Heartbeat | None:
+    async def work(heartbeats: Heartbeats) -> Heartbeat:
         found = await heartbeats.get(readable(arguments.heartbeat))
-        if not arguments.yes and not await out.agreed(f"Remove the heartbeat {found.name}?"):
-            return None
+        await out.confirm(f"Remove the heartbeat {found.name}?", yes=arguments.yes)
         return await heartbeats.remove(found.id, CALLER)
 
     removed = program.run(work, writes=True)
-    if removed is None:
-        out.note("no heartbeat was removed")
-        return FAILED
     out.effect_done("the heartbeat was removed")
     return out.answer({"id": removed.id, "name": removed.name, "removed": True}, f"removed {removed.name}")
