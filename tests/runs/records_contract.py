@@ -238,7 +238,7 @@ class RecordsContract:
         found = await asyncio.gather(
             *(one.admit(made(), "me", RunTask(), rules, may_wait=True) for one in [store, other] * 2)
         )
-        counts = Counter(each.run.status for each in await store.active())
+        counts = Counter(each.run.status for each in await store.records.active(ACTIVE))
         started = 3 if policy is Overlap.PARALLEL else 1
         queued = {Overlap.QUEUE: 2, Overlap.REPLACE: 1}.get(policy, 0)
         assert (counts[RunStatus.RUNNING], counts[RunStatus.QUEUED]) == (started, queued)
@@ -255,7 +255,7 @@ class RecordsContract:
         assert await other.left() == ([run.id], ["cron"])
         assert await other.at_work_of("me") == []
         await other.claim(run.id, "you")
-        assert (await store.orphan(run.id)).owner == "you"
+        assert (await store.records.get(run.id)).owner == "you"
         assert await store.left() == ([], ["cron"])
 
     async def test_an_admission_that_is_refused_adds_nothing(self, store: RunStore):
@@ -265,7 +265,7 @@ class RecordsContract:
 
         with pytest.raises(RunEndedError):
             await store.records.decide("cron", choose)
-        assert await store.active() == []
+        assert await store.records.active(ACTIVE) == []
 
     @pytest.mark.parametrize("end", [RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.INTERRUPTED])
     async def test_an_end_is_recorded_once_with_the_steps_it_leaves(self, store: RunStore, end: RunStatus):
@@ -296,7 +296,8 @@ class RecordsContract:
         await store.add(run, "me")
         for reason in ("first", "second"):
             await other.request_cancel(run.id, reason, 5.0, 1500.0)
-        assert [tuple(wish) for wish in await store.cancelling([run.id])] == [(run.id, "first", 5.0)]
+        (wish,) = await store.cancelling([run.id])
+        assert (wish.run.id, wish.cancel_reason, wish.cancel_grace_s) == (run.id, "first", 5.0)
         ended = await store.finish(run.id, RunResult(RunStatus.SUCCEEDED, "other"), OUTPUT, 2000.0)
         assert (ended.status, ended.reason) == (RunStatus.CANCELLED, "first")
         with pytest.raises(RunEndedError):
@@ -408,4 +409,4 @@ class RecordsContract:
         old = await store.prune(1001.0 + 31 * 86_400, 30, 200)
         assert {run.id for run in old} == {runs[n].id for n in (3, 4, 6, 7)}
         assert {run.id for run in await store.forget("cron", "sends")} != set()
-        assert [orphan.run.status for orphan in await store.active(ACTIVE)] == [RunStatus.RUNNING]
+        assert [orphan.run.status for orphan in await store.records.active(ACTIVE)] == [RunStatus.RUNNING]

@@ -673,5 +673,5 @@ async def test_runs_are_found_by_kind_and_subject(runs: Runs):
 
 async def until_child_is_recorded(house: House) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while not any(orphan.child for orphan in await house.store.active(AT_WORK)):  # noqa: ASYNC110  # likewise
+        while not any(orphan.child for orphan in await house.store.records.active(AT_WORK)):  # noqa: ASYNC110  # likewise
             await asyncio.sleep(0.005)

@@ -133,7 +133,7 @@ async def test_cancelling_twice_keeps_the_first_reason(house: House):
     await house.store.add(run, "me")
     for reason in ("first", "second"):
         await house.store.request_cancel(run.id, reason, 5, 1500.0)
-    assert [wish.reason for wish in await house.store.cancelling([run.id, "other"])] == ["first"]
+    assert [wish.cancel_reason for wish in await house.store.cancelling([run.id, "other"])] == ["first"]
 
 
 async def test_search_finds_by_kind_subject_and_state_the_newest_first_page_by_page(house: House):
@@ -190,7 +190,7 @@ async def many(tmp_path: Path) -> AsyncIterator[CountedDatabase]:
 async def test_what_is_asked_all_the_time_does_not_go_through_all_runs(many):
     store = sqlite_runs(many)
     asked = {
-        "active": store.active,
+        "active": lambda: store.records.active(ACTIVE),
         "at work": lambda: store.records.look("skill", lambda queue: queue.at_work()),
         "queued": lambda: store.records.look("skill", lambda queue: queue.queued()),
         "left": store.left,

@@ -59,13 +59,6 @@ class Decision:
     comment: str = ""
 
 
-class PresentQuestion(NamedTuple):
-    """A question that was asked before this process continued the run."""
-
-    waiting: WaitingStep
-    decision: Decision | None
-
-
 class ButtonPress(NamedTuple):
     """The press of a question's button in a chat."""
 

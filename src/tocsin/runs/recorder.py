@@ -11,10 +11,11 @@ from tocsin.core.process.tree import list_tree
 from tocsin.core.tasks import to_the_end
 from tocsin.core.time.clock import Clock
 from tocsin.core.tracing.spans import with_traceparent
-from tocsin.runs.approvals import Decision, PresentQuestion, StepQuestion, WaitingStep
+from tocsin.runs.approvals import Decision, StepQuestion, WaitingStep
 from tocsin.runs.model import Command, HostResult, Run, RunResult, RunStatus, StepRun
 from tocsin.runs.output_log import OutputLog
 from tocsin.runs.store import RunStore
+from tocsin.runs.stored_run import StepWait
 
 # Between SIGTERM and SIGKILL for a child that timed out.
 TIMEOUT_GRACE_S = 2.0
@@ -101,7 +102,7 @@ class RunHandle:
             del self._waiting[question.step]
             await to_the_end(self._withdraw(question, asking))
 
-    async def present_question(self, step: str) -> PresentQuestion | None:
+    async def present_question(self, step: str) -> StepWait | None:
         """Return the question that a step asked before this process continued the run."""
         return await self._store.approvals.present(self.run_id, step)
 

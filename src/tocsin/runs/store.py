@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tocsin.core.pages import ListPage
 from tocsin.runs import stored_run as change
-from tocsin.runs.approvals import ButtonPress, Decision, PresentQuestion, WaitingStep
+from tocsin.runs.approvals import ButtonPress, Decision, WaitingStep
 from tocsin.runs.engine import admission
 from tocsin.runs.engine.admission import PolicyOf, QueueStep
 from tocsin.runs.engine.overlap import Admission, OverlapRules
@@ -25,18 +25,10 @@ from tocsin.runs.model import (
     StepRun,
 )
 from tocsin.runs.records import RunRecords
-from tocsin.runs.stored_run import RunTask, StoredRun, UnknownRunError
+from tocsin.runs.stored_run import RunTask, StepWait, StoredRun, UnknownRunError
 
 MAX_PAGE = 200
 _MAX_UNSENT = 50
-
-
-class Orphan(NamedTuple):
-    """An active run with its owner and its child process."""
-
-    run: Run
-    owner: str
-    child: str
 
 
 class ClaimedRun(NamedTuple):
@@ -52,14 +44,6 @@ class LeftRuns(NamedTuple):
 
     at_work: list[str]  # the IDs of those that have begun, the oldest first
     queued_kinds: list[str]
-
-
-class Cancelling(NamedTuple):
-    """A request to cancel a run."""
-
-    run_id: str
-    reason: str
-    grace_s: float
 
 
 class RunStore:
@@ -253,22 +237,9 @@ class RunStore:
         after = await self.records.change(run_id, lambda r: change.cancel(r, reason, grace_s, now), parts=True)
         return after.run
 
-    async def cancelling(self, run_ids: Collection[str]) -> list[Cancelling]:
-        """Return the requests to cancel any of these runs."""
-        return [
-            Cancelling(record.run.id, record.cancel_reason, record.cancel_grace_s)
-            for record in await self.records.active([RunStatus.CANCELLING])
-            if record.run.id in run_ids
-        ]
-
-    async def active(self, status: Collection[RunStatus] = ACTIVE) -> list[Orphan]:
-        """Return the active runs, or those in certain states."""
-        return [Orphan(each.run, each.owner, each.child) for each in await self.records.active(status)]
-
-    async def orphan(self, run_id: str) -> Orphan:
-        """Return a run with its owner and child process; raises UnknownRunError."""
-        found = await self.records.get(run_id)
-        return Orphan(found.run, found.owner, found.child)
+    async def cancelling(self, run_ids: Collection[str]) -> list[StoredRun]:
+        """Return those of these runs that someone asked to cancel."""
+        return [each for each in await self.records.active([RunStatus.CANCELLING]) if each.run.id in run_ids]
 
     async def unsettled(self, now: float, limit: int) -> list[Run]:
         """Return the ended runs that any process may settle now, the oldest first."""
@@ -328,12 +299,10 @@ class Approvals:
         """Record that a step waits; its run becomes `waiting`, unless it is being cancelled."""
         await self._records.change(waiting.run_id, lambda record: change.ask(record, waiting))
 
-    async def present(self, run_id: str, step: str) -> PresentQuestion | None:
+    async def present(self, run_id: str, step: str) -> StepWait | None:
         """Return a step's question that an earlier process asked, with the decision if there is one."""
-        for wait in (await self._records.get(run_id)).waits:
-            if wait.question.step == step:
-                return PresentQuestion(WaitingStep(run_id, wait.question, wait.since), wait.decision)
-        return None
+        waits = (await self._records.get(run_id)).waits
+        return next((wait for wait in waits if wait.question.step == step), None)
 
     async def withdraw(self, run_id: str, step: str) -> None:
         """Remove the question of a step that waits no longer."""

@@ -21,7 +21,7 @@ from tocsin.features.triggers.rules import Match, Triggers
 from tocsin.features.triggers.service import INTERRUPTED, TriggerHandler, no_rule
 from tocsin.messaging.inbound.handling import HandlingStatus, Reply
 from tocsin.providers.contract import ProviderError
-from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, RunTrigger
+from tocsin.runs.model import ACTIVE, Run, RunResult, RunSpec, RunStatus, RunTrigger
 from tocsin.runs.recorder import RunHandle
 from tocsin.runs.sqlite.records import sqlite_runs
 
@@ -303,7 +303,7 @@ async def test_a_run_that_cannot_be_recorded_starts_nothing_and_may_be_asked_for
 
 
 async def child_is_recorded(triggered: Triggered) -> bool:
-    return any(run.child for run in await sqlite_runs(triggered.database).active())
+    return any(run.child for run in await sqlite_runs(triggered.database).records.active(ACTIVE))
 
 
 async def test_what_has_run_is_answered_also_where_its_record_cannot_be_read_any_more(triggered: Triggered):

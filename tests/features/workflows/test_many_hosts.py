@@ -108,7 +108,7 @@ async def test_an_approval_given_on_another_host_after_three_restarts_continues_
         seen = set[str]()
 
         async def new_owner() -> str:
-            owner = (await second.runs.store.orphan(run.id)).owner
+            owner = (await second.runs.store.records.get(run.id)).owner
             return "" if owner in seen else owner
 
         with process(first, private_redis, "flow") as child:
@@ -122,7 +122,7 @@ async def test_an_approval_given_on_another_host_after_three_restarts_continues_
                 child.send_signal(number)
                 child.wait()
             assert (await second.runs.get(run.id)).status is RunStatus.WAITING
-        assert (await second.runs.store.orphan(run.id)).owner == ""
+        assert (await second.runs.store.records.get(run.id)).owner == ""
         await second.runs.decide(Decision(run.id, "", approved=True, by="ana", at=1.0))
         ended = await _ended(second, run.id)
         assert (ended.status, ended.started_at) == ("succeeded", run.started_at)
@@ -156,7 +156,7 @@ async def test_a_run_of_another_host_that_works_is_left_alone(open_host: OpenHos
         await _only_run(second, RunStatus.WAITING)
         await second.runs.recover()
         await run_engine(second.bench.app).step()
-        assert (await second.runs.store.orphan(running.run.id)).owner == first.runs.owner
+        assert (await second.runs.store.records.get(running.run.id)).owner == first.runs.owner
         lines = (await second.runs.log(running.run.id)).lines
         assert "is on the host" in lines[-1].text
 

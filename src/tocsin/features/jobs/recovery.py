@@ -18,6 +18,7 @@ from tocsin.features.jobs.git.places import RepositoryNotAllowedError, Repositor
 from tocsin.features.jobs.git.repository import GitRepository, remove_folders_of
 from tocsin.features.jobs.model import JobEvent, TaskJob, TaskPhase
 from tocsin.features.jobs.store import TaskJobStore
+from tocsin.runs.model import ACTIVE
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ class JobRecovery:
         if not (running := {job.run_id or "" for job in await self._store.running()}):
             return
         runs = self._context.runs()
-        for owner in {found.owner for found in await runs.store.active() if found.run.id in running}:
+        for owner in {found.owner for found in await runs.store.records.active(ACTIVE) if found.run.id in running}:
             if is_dead(owner):
                 await runs.interrupt_runs_of(owner)
         for run in await runs.store.several(list(running)):

@@ -328,8 +328,8 @@ class RunExecutor:
     async def _hear(self) -> None:
         """React to the cancellations and decisions that other processes recorded for the runs of this one."""
         for wish in await self.store.cancelling(list(self._active)):
-            if wanted := self._active.get(wish.run_id):
-                wanted.ask_to_end(wish.grace_s)
+            if wanted := self._active.get(wish.run.id):
+                wanted.ask_to_end(wish.cancel_grace_s)
         waiting = [run_id for run_id, running in self._active.items() if running.waits]
         for decision in await self.store.approvals.decisions(waiting) if waiting else ():
             if wanted := self._active.get(decision.run_id):

@@ -11,8 +11,9 @@ from tocsin.core.process.presence import SILENCE_S, Presence
 from tocsin.core.process.starting import kill_tree
 from tocsin.core.time.clock import Clock
 from tocsin.runs.log_file import log_path, read_host, read_lines, summarise
-from tocsin.runs.model import Run, RunResult, RunStatus
-from tocsin.runs.store import Orphan, RunStore
+from tocsin.runs.model import ACTIVE, Run, RunResult, RunStatus
+from tocsin.runs.store import RunStore
+from tocsin.runs.stored_run import StoredRun
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class Recovery:
     async def recover(self) -> list[Run]:
         """End or release the runs of all processes that have ended, and return them."""
         await self._adopt_queued()
-        orphans = await self._store.active()
+        orphans = await self._store.records.active(ACTIVE)
         # A queued run without an owner belongs to whichever process schedules its kind.
         gone = await self._presence.gone({orphan.owner for orphan in orphans if orphan.owner})
         left = [orphan for orphan in orphans if orphan.owner in gone]
@@ -69,16 +70,16 @@ class Recovery:
 
     async def interrupt_runs_of(self, owner: str) -> list[Run]:
         """End or release the runs of one process that has ended, and return them."""
-        orphans = [orphan for orphan in await self._store.active() if orphan.owner == owner]
+        orphans = [orphan for orphan in await self._store.records.active(ACTIVE) if orphan.owner == owner]
         return [await self._take_over(orphan) for orphan in orphans]
 
     async def end_if_left(self, run: Run) -> Run:
         """Return the run; end it if its process has verifiably ended."""
-        orphan = await self._store.orphan(run.id)
+        orphan = await self._store.records.get(run.id)
         left = not orphan.owner or self._presence.is_dead(orphan.owner)
         return await self._take_over(orphan) if left else run
 
-    async def _take_over(self, orphan: Orphan) -> Run:
+    async def _take_over(self, orphan: StoredRun) -> Run:
         run = orphan.run
         pid = orphan.child.partition(":")[0]
         if pid.isdecimal() and read_identity(int(pid)) == orphan.child:
@@ -90,7 +91,7 @@ class Recovery:
         log.warning("a run was interrupted", extra={"run": run.id, "subject": run.subject_name})
         return await self._store.finish(run.id, self._end_of(orphan), output, self._clock.now())
 
-    def _end_of(self, orphan: Orphan) -> RunResult:
+    def _end_of(self, orphan: StoredRun) -> RunResult:
         if orphan.run.status is RunStatus.QUEUED:
             return not_begun(orphan.run.id)
         is_dead = not orphan.owner or self._presence.is_dead(orphan.owner)

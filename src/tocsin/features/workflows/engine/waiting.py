@@ -67,7 +67,7 @@ class WaitSteps:
         asked_in = tuple(map(str, chats))
         question = question_of(step, message, asked_in)
         if present := await call.handle.present_question(step.name):
-            question = present.waiting.question
+            question = present.question
         left = None if limit is None else max(0.0, call.since + limit - self.clock.now())
         if present and present.decision:  # in time, and not seen by the process that waited for it
             left = None

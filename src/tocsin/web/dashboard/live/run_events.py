@@ -11,7 +11,7 @@ from tocsin.core.time.clock import Clock
 from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.event_stream import encode_event
 from tocsin.runs.log_file import LogFollower, log_path
-from tocsin.runs.model import TERMINAL, Line, Run, RunSummary
+from tocsin.runs.model import ACTIVE, TERMINAL, Line, Run, RunSummary
 from tocsin.runs.store import RunStore
 
 RUNS = "runs"
@@ -40,7 +40,7 @@ class RunEvents:
         if self._since is not None:
             return
         since = self._clock.now()
-        active = [orphan.run for orphan in await self._store.active()]
+        active = [each.run for each in await self._store.records.active(ACTIVE)]
         self._since = since
         for run in active:
             self._follow(run)
