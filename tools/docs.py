@@ -140,11 +140,18 @@ def generated() -> dict[Path, str]:
     return files
 
 
+_NOT_RENDERED = {"ttl", "if_gone", "unable"}  # fields that say what the queue does
+
+
 def abilities_table(specs: Sequence[ChannelSpec]) -> str:
     """Return how each channel shows the fields of a message."""
     columns = [(spec.label, {**BASE_ABILITIES, **spec.abilities}) for spec in specs]
     columns.append(("other channels", dict(BASE_ABILITIES)))
-    rows = [[f"`{name}`", *(_ability(abilities[name]) for _, abilities in columns)] for name in BASE_ABILITIES]
+    rows = [
+        [f"`{name}`", *(_ability(abilities[name]) for _, abilities in columns)]
+        for name in BASE_ABILITIES
+        if name not in _NOT_RENDERED
+    ]
     return table(["field", *(label for label, _ in columns)], rows)
 
 

@@ -55,7 +55,7 @@ Without --title, the first line of a text of several lines is the subject of a m
 
 
 def configure_withdraw(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "example: tocsin withdraw email ops@example.org disk-web1"
+    parser.epilog = "example: tocsin withdraw slack '#ops' disk-web1"
     parser.add_argument("channel", help="channel or alias; `tocsin channels` lists them")
     parser.add_argument("target", help="address that the message was sent to")
     parser.add_argument("key", help="key that the message was sent with (`--key`)")
