@@ -37,6 +37,7 @@ MAKERS_OF_PAGES = MAKERS | {
     "AccessError": 0,
     "LockError": 0,
     "UnreadableFileError": 0,
+    "RefusedError": 0,
     "SpeechError": 0,
     "_UnreadableError": 0,
     "ProviderError": 0,
@@ -50,7 +51,7 @@ MAKERS_OF_PAGES = MAKERS | {
 OWN_PAGES = {
     "bot.md": [
         *sorted((SOURCE / "bot").rglob("*.py")),
-        *sorted((SOURCE / "providers").glob("*.py")),
+        *sorted((SOURCE / "providers").rglob("*.py")),
         SOURCE / "core" / "http" / "download.py",
         *(SOURCE / "cli" / "commands" / f"{name}.py" for name in ("bot", "ask", "voice")),
     ],
