@@ -43,7 +43,7 @@ class Tocsin:
     async def send(self, channel: str, target: str, message: str, **content: Any) -> SendResult:
         """Send `message` to `target` on `channel`, a kind or an alias such as `slack`.
 
-        `content` are the fields of docs/messages.md: `title`, `priority`, `type`, `click`, `actions`, `mention`,
+        `content` has the fields of docs/messages.md: `title`, `priority`, `type`, `click`, `actions`, `mention`,
         `silent`, `key`, `thread`, `format`, and `attach`, a list of paths.
         """
         given: dict[str, object] = {"channel": channel, "target": target, "message": message}

@@ -133,7 +133,7 @@ def replace_file(folder: Path, text: str) -> None:
 def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path: Path):
     with pytest.raises(ChannelError) as failure:
         targets_in(tmp_path, GOOD).of("webhook").check("cii")
-    assert mentions(failure.value.sentence(), "'cii'", "Webhook", "targets: ci ", "'ci'")
+    assert mentions(failure.value.sentence(), "'cii'", "Webhook", "one of ci ", "'ci'")
 
 
 def test_a_channel_is_configured_once_it_has_a_target(tmp_path: Path):

@@ -97,7 +97,7 @@ def _known(app: App) -> dict[str, Subsystem]:
 
 
 def list_attention(app: App, subsystems: Mapping[str, SubsystemStatus]) -> list[AttentionItem]:
-    """Return the items that need a person, the most urgent first."""
+    """Return the items that need attention, the most urgent first."""
     items = [item for status in subsystems.values() for item in status.attention]
     items += disk_attention(app.settings.data_dir)
     for warning in validate_security(app.settings):

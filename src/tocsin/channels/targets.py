@@ -178,7 +178,7 @@ class ChannelTargets:
             return name
         if problem is not None:
             raise ChannelError(f"the targets of {self.spec.label} are unknown: {problem}", hint=problem.hint)
-        names = f"targets: {', '.join(known)}" if known else f"add it to {self.file.path}"
+        names = f"use one of {', '.join(known)}" if known else f"add it to {self.file.path}"
         raise ChannelError(
             f"{shorten(name)!r} is not a target of {self.spec.label}", hint=names + suggestion(name, known)
         )

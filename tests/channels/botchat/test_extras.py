@@ -140,7 +140,7 @@ async def test_a_topic_that_is_gone_takes_neither_answer_nor_buttons_with_it():
     [
         ({"buttons": [[["Yes", "ü" * 33]]]}, "must have 1 to 64 bytes: replace long values by an index"),
         ({"buttons": [[["Yes", ""]]]}, "must have 1 to 64 bytes"),
-        ({"buttons": [[[" ", "x"]]]}, "a button without text"),
+        ({"buttons": [[[" ", "x"]]]}, "no text"),
         ({"buttons": [["Yes", "x"]]}, "the buttons have an invalid format: use a list of rows"),
         ({"buttons": "Yes"}, "the buttons have an invalid format"),
         ({"buttons": [[["Yes", "x", "y"]]]}, "the buttons have an invalid format"),

@@ -117,8 +117,8 @@ def test_an_empty_value_is_refused(value: str):
         ({"half_life_days": float("inf")}, "half-life"),
         ({"tags": ("a b",)}, "a tag has"),
         ({"tags": tuple(f"t{n}" for n in range(21))}, "at most 20 tags"),
-        ({"scope": "chat:"}, "a scope is"),
-        ({"scope": "everybody"}, "a scope is"),
+        ({"scope": "chat:"}, "not a scope"),
+        ({"scope": "everybody"}, "not a scope"),
     ],
 )
 def test_a_field_out_of_bounds_is_refused(fields: dict[str, object], sentence: str):

@@ -61,7 +61,7 @@ def _button(button: object) -> dict[str, str]:
         raise _no_buttons()
     text, data = button
     if not text.strip():
-        raise ChannelError("a button without text", hint="write at least one visible character")
+        raise ChannelError("a button has no text", hint="write at least one visible character")
     if not 1 <= len(data.encode("utf-8", "surrogatepass")) <= MOST_DATA_BYTES:
         raise ChannelError(
             f"the data of the button {text[:40]!r} must have 1 to {MOST_DATA_BYTES} bytes",

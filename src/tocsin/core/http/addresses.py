@@ -1,4 +1,4 @@
-"""Whether an address leads over the Internet or stays in a private network."""
+"""Tell addresses on the Internet from those of private networks."""
 
 from tocsin.core.errors import ConfigError, FailureKind, RemoteError
 from tocsin.core.http.transport import describe_os_error, displayed_host

@@ -94,7 +94,7 @@ class DirectTransport:
                 self._give_back(place.origin, connection)
 
     def guarded(self, check_address: Callable[[str], None]) -> "DirectTransport":
-        """Return a transport that checks each address before it connects, for as long as this one is open."""
+        """Return a transport that checks each address before it connects; it is usable while this one is open."""
         made = DirectTransport(connect_timeout_s=self._connect_timeout_s, check_address=check_address)
         self._guarded.append(made)
         return made

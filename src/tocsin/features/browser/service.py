@@ -151,7 +151,9 @@ class Browsers:
     async def _start(self, profile: BrowserProfile, command: list[str]) -> BrowserProcess:
         place, log = profile.user_data_dir or Path(), self._folder / profile.name / "browser.log"
         if profile.port and not is_free(profile.port):
-            raise ConfigError(f"port {profile.port} is already in use", hint="choose another port, or remove it")
+            raise ConfigError(
+                f"port {profile.port} is already in use", hint="choose another port, or remove `port` from the profile"
+            )
         try:
             make_directory(place)
             (place / directory.PORT_FILE).unlink(missing_ok=True)

@@ -83,7 +83,7 @@ class JobType(StrEnum):
 
 
 class OutputOn(StrEnum):
-    """After which runs the output is sent."""
+    """The runs whose output is sent."""
 
     ALWAYS = "always"
     FAILURE = "failure"

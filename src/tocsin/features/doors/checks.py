@@ -37,7 +37,7 @@ async def check_mail(doors: Doors) -> AsyncIterator[Finding]:
         return
     try:
         if found := mail_tls(settings):
-            load_tls("mail in", *found)
+            load_tls("the mail listener", *found)
     except ConfigError as error:
         yield Finding("error", "doors", str(error), error.hint)
     if warning := bind_warning(settings):

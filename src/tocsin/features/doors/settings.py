@@ -50,5 +50,5 @@ VARIABLES = (
 
 
 def takes_mail(settings: "Values") -> bool:
-    """Whether mail in is on."""
+    """Whether doors take mail."""
     return bool(settings[SMTP_IN_PORT] or settings[SMTP_IN_TLS_PORT] or settings[LMTP_IN_SOCKET])

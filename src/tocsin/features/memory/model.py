@@ -210,7 +210,7 @@ def read_scope(text: str) -> str:
     """Validate a scope; raises ValueError with the rule."""
     if not _SCOPE.fullmatch(text):
         raise ValueError(
-            f"a scope is `{GLOBAL}`, `{CHAT_SCOPE}` and the ID of a chat, or `{AGENT_SCOPE}` and a token's name"
+            f"not a scope: use `{GLOBAL}`, `{CHAT_SCOPE}` and a chat's ID, or `{AGENT_SCOPE}` and a token's name"
         )
     return text
 

@@ -173,7 +173,7 @@ class Skills:
 
         A run whose dependencies are missing fails without starting anything. `watch` sees each line that is
         printed. Each run writes one audit entry, when it ends. Raises UnknownSkillError, InvalidSkillError, and
-        ConfigError for a call that makes no sense.
+        ConfigError for an invalid request.
         """
         skill = self._runnable(name)
         if call.mode is ExecutionMode.STANDARD:

@@ -70,7 +70,7 @@ class Ssh:
     def plan(self, request: SshRequest) -> tuple[HostEntry, ...]:
         """Return the hosts on which a command would run.
 
-        Raises CommandDeniedError, UnknownHostError, and ConfigError for what makes no sense.
+        Raises CommandDeniedError, UnknownHostError, and ConfigError for invalid values.
         """
         request.check()
         if request.output:

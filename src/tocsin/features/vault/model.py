@@ -106,7 +106,7 @@ class VaultContent(NamedTuple):
         """Return the content without a recipient; raise VaultError if it has none with this key."""
         kept = tuple(other for other in self.recipients if other.key != key)
         if len(kept) == len(self.recipients):
-            raise VaultError("this is not an additional recipient of the vault", hint=_RECIPIENTS)
+            raise VaultError("the vault has no additional recipient with this key", hint=_RECIPIENTS)
         return self._replace(recipients=kept)
 
     def secret(self, name: str) -> Secret:

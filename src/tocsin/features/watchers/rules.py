@@ -1,4 +1,4 @@
-"""The rules of `watchers.yaml`: read again when the file changes; a broken edit leaves the last good ones in force."""
+"""The rules of `watchers.yaml`: read again when the file changes; while it is invalid, the last valid ones apply."""
 
 import json
 import re

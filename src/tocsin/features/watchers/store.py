@@ -56,7 +56,7 @@ class WatcherStore:
         )
 
     async def due(self, rules: Sequence[WatcherRule], now: float) -> dict[str, float]:
-        """Return for each rule with waiting changes in how many seconds there is something to do; 0 is now."""
+        """Return the seconds until each rule with waiting changes has work to do; 0 is now."""
 
         def work(connection: sqlite3.Connection) -> dict[str, float]:
             found = {}

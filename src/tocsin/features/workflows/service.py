@@ -292,7 +292,7 @@ class Workflows:
         kept = WorkflowFile(run.subject_id, self.folder / f"{run.subject_id}.yaml", text, 0.0, ReadWorkflow(None, ()))
         if kept.digest != snapshot.get("sha256"):
             raise InvalidRunError(
-                f"the file of {run.subject_name} has changed, and contained a secret that is not stored"
+                f"{run.subject_name} has changed, and its former version, which had a secret, was not stored whole"
             )
         return await asyncio.to_thread(self._folder.file, kept.path, text, 0.0, around)
 

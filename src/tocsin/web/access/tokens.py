@@ -66,7 +66,7 @@ class ApiToken:
 
     @property
     def user(self) -> str:
-        """The name that its requests are counted and recorded under."""
+        """The name under which its requests are counted and recorded."""
         return f"token:{self.name}"
 
     @property

@@ -35,7 +35,7 @@ class GitFolder:
         return GitChange(await self._files("show", "--format=", "HEAD"), diff[:MAX_DIFF_CHARS], message, subjects[1:])
 
     async def committed_files(self, commit: str) -> tuple[str, ...]:
-        """Return the files that a commit added or changed; of a merge, none."""
+        """Return the files that a commit added or changed; empty for a merge."""
         words = ("diff-tree", "-r", "--root", "--no-commit-id", "--name-only", "--diff-filter=AMR", "-z", commit)
         return tuple(path for path in (await self._git(*words)).split("\0") if path)
 

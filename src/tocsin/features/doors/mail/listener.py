@@ -36,7 +36,7 @@ LOOK_S = 60.0  # for a renewed certificate
 MAX_CONNECTIONS, MAX_PER_ADDRESS = 100, 20
 SOCKET_MODE = 0o660
 _MIB = 1024 * 1024
-_SERVICE = "mail in"
+_SERVICE = "the mail listener"
 
 
 class MailListener:
@@ -155,7 +155,7 @@ def bind_warning(settings: Values) -> str:
     if not settings[SMTP_IN_PORT] or is_loopback(host) or settings[SMTP_IN_TLS_CERT]:
         return ""
     tls = f"{SMTP_IN_TLS_CERT.name} and {SMTP_IN_TLS_KEY.name}"
-    return f"mail in listens on {host} without TLS: tokens of doors are sent unencrypted; set {tls}"
+    return f"the mail listener on {host} has no TLS: tokens of doors are sent unencrypted; set {tls}"
 
 
 def _port_socket(settings: Values, variable: Variable[int]) -> socket.socket:
@@ -164,7 +164,7 @@ def _port_socket(settings: Values, variable: Variable[int]) -> socket.socket:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, UnicodeError) as error:
         hint = f"correct {SMTP_IN_HOST.name} or {variable.name}; ports below 1024 need a privilege"
-        raise ConfigError(f"mail in cannot listen on {host} port {port}: {error}", hint=hint) from None
+        raise ConfigError(f"cannot listen for mail on {host} port {port}: {error}", hint=hint) from None
 
 
 def _unix_socket(path: Path) -> socket.socket:
@@ -178,7 +178,7 @@ def _unix_socket(path: Path) -> socket.socket:
     except OSError as error:
         sock.close()
         hint = f"set {LMTP_IN_SOCKET.name} to a path in a directory that Tocsin can write"
-        raise ConfigError(f"mail in cannot listen on {path}: {error}", hint=hint) from None
+        raise ConfigError(f"cannot listen for mail on {path}: {error}", hint=hint) from None
     return sock
 
 

@@ -33,7 +33,7 @@ class MailProtocol(DoorProtocol):
         return base64.b32encode(secrets.token_bytes(_TOKEN_BYTES)).decode().lower()
 
     def base_url(self, settings: Values) -> str:
-        """Return the address of the mail server; without a port while mail in is off."""
+        """Return the address of the mail server; without a port while doors take no mail."""
         host, path = settings[SMTP_IN_HOST].strip("[]"), settings[LMTP_IN_SOCKET]
         port = settings[SMTP_IN_PORT] or settings[SMTP_IN_TLS_PORT]
         if not port and path:

@@ -31,7 +31,7 @@ class BranchDistance:
 
 @dataclass(frozen=True, slots=True)
 class BranchPatch:
-    """A patch, perhaps only its beginning."""
+    """A patch, possibly truncated."""
 
     text: str
     truncated: bool

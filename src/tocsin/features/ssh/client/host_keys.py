@@ -123,7 +123,7 @@ def file_for(session: SshSession, host: HostEntry, address: Address) -> Path:
     path = host.known_hosts or session.program.known_hosts
     if path not in address.known_hosts:
         raise ConfigError(
-            f"the ssh configuration sets another file of known hosts for {host.name}: {address.known_hosts[0]}",
+            f"the ssh configuration sets UserKnownHostsFile for {host.name} to {address.known_hosts[0]}",
             hint="add the key to that file, or define the host in ssh_hosts.yaml with known_hosts",
         )
     return path
