@@ -68,7 +68,7 @@ def unusable(reply: HttpResponse, url_variable: str, *, whole_account: bool = Fa
     if 200 <= status < 300:
         return ChannelError(
             f"outcome unknown: HTTP {status} with an unreadable body",
-            hint=f"check the recipient's side before you send again, and that {url_variable} is the provider",
+            hint=f"check the recipient's side before you send again, and check {url_variable}",
             kind=FailureKind.AMBIGUOUS,
             provider_code=f"HTTP {status}",
         )

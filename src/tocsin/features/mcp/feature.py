@@ -10,14 +10,14 @@ _SCOPES = ("read", "send", "run")
 def _names(value: str) -> tuple[str, ...]:
     names = tuple(filter(None, (each.strip() for each in value.split(","))))
     if not all(each.isascii() and each.isidentifier() for each in names):
-        raise ValueError("names of tools with commas, such as notify,get_status")
+        raise ValueError("names of tools, separated by commas, such as notify,get_status")
     return names
 
 
 def _scopes(value: str) -> frozenset[str]:
     scopes = frozenset(filter(None, (each.strip() for each in value.split(","))))
     if not scopes or not scopes <= {*_SCOPES}:
-        raise ValueError(f"scopes with commas, out of {', '.join(_SCOPES)}")
+        raise ValueError(f"scopes, separated by commas, out of {', '.join(_SCOPES)}")
     return scopes
 
 

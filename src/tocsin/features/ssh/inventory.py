@@ -121,7 +121,7 @@ class Inventory(WatchedFile[HostsFile]):
         self._config = ssh_config
 
     def all(self) -> dict[str, HostEntry]:
-        """Return the hosts of both by name."""
+        """Return all hosts by name; the file takes precedence over the configuration of `ssh`."""
         found = {host.name: host for host in self.value.hosts}
         config = self._config or home() / ".ssh" / "config"
         for name in names_in(config):

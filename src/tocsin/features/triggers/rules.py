@@ -136,7 +136,7 @@ class Triggers(WatchedFile[tuple[Rule, ...]]):
         return _first(self.all(), searchable(text), on)
 
     def explain(self, text: str, on: TriggerEvent = TriggerEvent.MESSAGE) -> RuleTest:
-        """Return which rule fires, and of every rule for such an event whether it does and why not."""
+        """Return the rule that fires, and for each rule of this event whether it matches."""
         rules, content = [rule for rule in self.all() if rule.on is on], searchable(text)
         match = _first(rules, content, on)
         outcomes = []

@@ -52,7 +52,7 @@ def is_shell(words: Sequence[str]) -> bool:
 
 
 def script_word(words: Sequence[str]) -> int | None:
-    """Return which word of a command line a shell or another interpreter in it executes, as behind `sh -c`."""
+    """Return the index of the word that an interpreter executes as code, such as the one after `sh -c`."""
     first = next((number for number, word in enumerate(words) if _INTERPRETER.fullmatch(word)), len(words))
     found = False
     for number, word in enumerate(words[first + 1 :], first + 1):
