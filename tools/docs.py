@@ -578,8 +578,8 @@ def pacing_table(specs: Iterable[ChannelSpec]) -> str:
             ("Channel", "To one target", "To one group", "On the whole account"),
             ([f"`{spec.kind}`", paced(spec.target_rate), of_groups(spec), paced(spec.account_rate)] for spec in specs),
         )
-        + f"\n\nTocsin uses {SHARE:.0%} of that, so that the provider has no reason to refuse. What may go out at once"
-        " does so after a quiet time; then the rate holds."
+        + f"\n\nTocsin uses {SHARE:.0%} of each rate, so that the provider does not throttle it. A burst (at once) is"
+        " available after a pause."
     )
 
 
@@ -603,8 +603,8 @@ def schedule() -> str:
     waits = ", ".join(map(duration, SCHEDULE_S))
     hours = sum(SCHEDULE_S) / 3600
     return (
-        f"Waits after a failure that may pass: **{waits}**, each up to 10 % longer. That makes {len(SCHEDULE_S) + 1} "
-        f"tries in about {hours:.0f} hours; then the delivery is `dead`."
+        f"Waits after temporary failures: **{waits}**, each up to 10 % longer. After {len(SCHEDULE_S) + 1} tries in "
+        f"about {hours:.0f} hours the delivery is `dead`."
     )
 
 
