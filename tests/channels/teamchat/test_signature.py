@@ -103,6 +103,15 @@ def test_a_call_is_good_for_five_minutes_in_both_directions(off: int, accepted: 
         assert "5 minutes" in rejected(call)
 
 
+@pytest.mark.parametrize(("off", "accepted"), [(-301, False), (-300, True), (300, True), (301, False)])
+def test_a_call_is_good_for_five_minutes_at_every_fraction_of_a_second(off: int, accepted: bool):
+    call, late = signed(b"{}", NOW + off), NOW + 0.999
+    if accepted:
+        verify(call, late)
+    else:
+        assert "5 minutes" in rejected(call, late)
+
+
 @pytest.mark.parametrize(
     "timestamp", ["-1700000000", "1700000000.0", "1_700", "0x10", "9" * 13, "\u0661700", "+1", "1e9"]
 )

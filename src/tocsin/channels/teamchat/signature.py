@@ -19,7 +19,7 @@ def check(request: WebhookRequest, secret: str, now: float) -> None:
     if not secret:
         raise RejectedError("no signing secret is configured", hint="set TEAMCHAT_SIGNING_SECRET")
     signature, timestamp = read_proof(request)
-    if abs(now - int(timestamp)) > MAX_AGE_S:
+    if abs(int(now) - int(timestamp)) > MAX_AGE_S:  # timestamps are whole seconds
         raise RejectedError("the timestamp differs by more than 5 minutes", hint="check the clock of this machine")
     expected = hmac.digest(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), request.body), "sha256")
     if not hmac.compare_digest(expected, bytes.fromhex(signature)):
