@@ -49,6 +49,13 @@ def test_a_sound_installation_is_exit_code_0_without_warning_or_error(sound: Cli
     assert sound.process("doctor", "--offline").out.splitlines()[0].split() == ["state", "subject", "finding"]
 
 
+@pytest.mark.parametrize(("value", "words"), [("off", "REDIS_URL=off: "), ("", "REDIS_URL is not set: ")])
+def test_a_bus_that_is_switched_off_is_told_from_one_that_is_not_set(sound: Cli, value: str, words: str):
+    code, found = examine(sound, "bus", REDIS_URL=value)
+    assert (code, found["state"]) == (0, "off")
+    assert found["detail"].startswith(words)
+
+
 def test_what_keeps_messages_waiting_is_a_warning(sound: Cli):
     wired = Cli(sound.home, {**sound.env, "TEAMCHAT_BOT_TOKEN": "xoxb-test-000000-aaaaaaaaaaaaaaaaaaaaaaaa"})
     assert wired("send", "teamchat", "#ops", "hello", "--queue").code == 0

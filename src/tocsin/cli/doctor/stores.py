@@ -89,7 +89,10 @@ async def check_message_files(app: App) -> AsyncIterator[Finding]:
 
 async def check_bus(app: App) -> AsyncIterator[Finding]:
     """Check that the configured Redis answers."""
-    if REDIS_URL.name not in app.settings.sources or not app.settings[REDIS_URL]:
+    if not app.settings[REDIS_URL]:
+        yield Finding("off", "bus", "REDIS_URL=off: Redis is not used")
+        return
+    if REDIS_URL.name not in app.settings.sources:
         yield Finding("off", "bus", "REDIS_URL is not set: Redis is used only if it runs at the default address")
         return
 
