@@ -82,6 +82,8 @@ class _Composer:
                 self._take(event)
         except MarkedYAMLError as error:
             problem = error.problem or error.context or ""
+            if (last := error.problem_mark or error.context_mark) and (cut := self._comment_in_brackets(last.line)):
+                self._document.stop(cut, "", "put a value that starts with # in quotes")
             # The parser reports an unclosed bracket at the end of the file; the error must name its opening.
             is_open = "end of stream" in problem or "<stream end>" in problem or self._left_open(problem, error)
             mark = (is_open and error.context_mark) or error.problem_mark or error.context_mark
@@ -89,6 +91,17 @@ class _Composer:
         except (YAMLError, ValueError, OverflowError) as error:  # the last two: impossible \U escapes
             self._document.stop(TOP, "", _explain(str(error)))
         return self._root
+
+    def _comment_in_brackets(self, last_line: int) -> SourcePosition | None:
+        """Return where the nearest value within brackets starts with a # without quotes, which makes it a comment."""
+        lines = self._document.text.splitlines()[: last_line + 1]
+        for number, line in reversed(list(enumerate(lines, start=1))):
+            before, _, after = line.partition("#")
+            is_value = before.rstrip().endswith((":", ",", "[", "{")) and after[:1].strip("#").strip()
+            is_quoted = before.count('"') % 2 or before.count("'") % 2
+            if is_value and not is_quoted and ("[" in before or "{" in before):
+                return SourcePosition(number, len(before) + 1)
+        return None
 
     def _left_open(self, problem: str, error: Any) -> bool:
         """Whether a bracket is open before the next key, or a key has no colon: both are above the reported line."""
@@ -238,6 +251,8 @@ _REASONS = (
         r"expected escape sequence",
         "incomplete escape sequence in double quotes: use single quotes",
     ),
+    (r"expected the node content, but found '<stream end>'", "a value or a closing bracket is missing"),
+    (r"expected the node content, but found", "a value is missing here: put text with brackets or commas in quotes"),
     (
         r"mapping values are not allowed",
         "a key is not allowed here: put a value that contains a colon and a space in quotes, or check the indentation",
