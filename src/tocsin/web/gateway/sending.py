@@ -85,7 +85,7 @@ class SendHandler:
             return await self._once(scope, body, given, queued=queued)
         except KeyReusedError:
             raise HttpProblemError(
-                "idempotency-key-reused", "This Idempotency-Key was already used with a different body."
+                "idempotency-key-reused", "This Idempotency-Key was already used with a different body or `Prefer`."
             ) from None
         except StillRunningError:
             detail = "The request with this Idempotency-Key is still being processed."
