@@ -346,6 +346,11 @@ def test_values_are_read(parse, raw: str, value: object):
         (base_url, "https://[::1"),
         (base_url, "https://user@api.example"),
         (base_url, "https://api.example?a=b"),
+        (base_url, "https://api.example/v1?"),
+        (base_url, "https://api.example/v1#"),
+        (base_url, "https://api.example/ v1"),
+        (base_url, "https://api example/v1"),
+        (base_url, "https://api.example/v\n1"),
         (directory, "~no-such-user"),
     ],
 )

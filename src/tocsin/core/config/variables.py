@@ -125,7 +125,7 @@ def base_url(value: str) -> str:
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
-    if not usable or parts.username or parts.password or parts.query or parts.fragment:
+    if not usable or parts.username or parts.password or {*"?# \t\r\n"} & {*stripped}:
         raise ValueError("an http or https URL without user, query or fragment")
     return stripped
 
