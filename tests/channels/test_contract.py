@@ -228,7 +228,19 @@ async def test_out_of_time_the_outcome_is_unknown():
     receipt = await adapter.transmit(Outgoing("tower", "hello"))
     assert receipt.failure
     assert (receipt.failure.kind, receipt.attempts) == (FailureKind.AMBIGUOUS, 1)
-    assert not (await adapter.test_connection()).ok
+
+
+async def test_a_connection_test_without_an_answer_sent_nothing_and_may_be_repeated():
+    async def never(_: Part) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    tested = await bell(never, send_timeout_s=0.01, test_timeout_s=0.01).try_connection()
+    assert tested.result == SendResult(
+        False, "bell", "", error="no response in time: check the network and the settings of Bell"
+    )
+    assert tested.failure
+    assert tested.failure.kind is FailureKind.TRANSIENT
 
 
 # --- Markdown and plain text

@@ -100,6 +100,14 @@ def to_failure(error: Exception, how_to_install: Callable[[str], str]) -> Remote
     )
 
 
+def unproved(failure: RemoteError, label: str) -> RemoteError:
+    """Return the failure of a connection test: it sends nothing, so without an answer it can be repeated."""
+    if failure.kind is not FailureKind.AMBIGUOUS:
+        return failure
+    said, hint = str(failure).removeprefix("outcome unknown: "), f"check the network and the settings of {label}"
+    return ChannelError(said, hint=hint, kind=FailureKind.TRANSIENT, provider_code=failure.provider_code)
+
+
 def not_found_out(failure: RemoteError, unknown: UnknownAttempt) -> str:
     """Return the remark of a part that is sent again, because an earlier attempt could not be looked for.
 

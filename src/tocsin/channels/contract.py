@@ -18,6 +18,7 @@ from tocsin.channels.attempt import (
     not_found_out,
     one_line,
     to_failure,
+    unproved,
     visible,
     within_limit,
 )
@@ -238,7 +239,7 @@ class OutboundAdapter(ABC):
                 name = await self.probe()
             result = SendResult(True, kind, "", message=self._redact(f"connected as {safe_str(name)}"))
         except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
-            failure = to_failure(error, self.spec.how_to_install)
+            failure = unproved(to_failure(error, self.spec.how_to_install), self.spec.label)
             result = SendResult(False, kind, "", error=self._explain(failure))
         return Receipt(result, attempts=1, duration_ms=round((time.monotonic() - started) * 1000), failure=failure)
 
