@@ -20,6 +20,7 @@ async def test_one_address_may_ask_60_times_a_minute(gateway: Gateway):
     answer = await gateway.client.get("/channels")
     check_problem(answer, 429, "rate-limited")
     assert answer.header("retry-after") == "60"
+    assert answer.json()["detail"].endswith("raise RATE_LIMIT_PER_IP.")
     assert (await gateway.client.get("/channels", peer="127.0.0.2")).status == 200
 
 
@@ -85,6 +86,7 @@ async def test_a_token_counts_for_itself_wherever_it_comes_from(make_gateway: Ma
     answer = await client.get("/channels", BEARER, peer="192.0.2.250")
     check_problem(answer, 429, "rate-limited")
     assert answer.header("retry-after") == "60"
+    assert answer.json()["detail"].endswith("raise RATE_LIMIT_PER_USER.")
     assert (await client.get("/channels", peer="192.0.2.1")).status == 200
 
 

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tocsin.core.config.addresses import Network
 from tocsin.core.config.security import is_loopback
+from tocsin.core.config.variables import RATE_LIMIT_PER_IP, RATE_LIMIT_PER_USER
 from tocsin.core.ids import new_id
 from tocsin.core.time.ratelimit import Limiter, RateLimiter
 from tocsin.rest.headers import header_values
@@ -231,20 +232,21 @@ class RateLimits:
         left = await limiter.take(key)
         scope["tocsin.limit"] = (limiter.per_minute, lambda: left or 0.0)
         if left is None:
-            raise _rate_limited(limiter.per_minute)
+            raise _rate_limited(scope, limiter.per_minute)
 
 
 def _count_here(scope: Scope, limiter: RateLimiter, key: str) -> None:
     allowed = limiter.take(key)
     scope["tocsin.limit"] = (limiter.per_minute, partial(limiter.left, key))
     if not allowed:
-        raise _rate_limited(limiter.per_minute)
+        raise _rate_limited(scope, limiter.per_minute)
 
 
-def _rate_limited(per_minute: int) -> HttpProblemError:
+def _rate_limited(scope: Scope, per_minute: int) -> HttpProblemError:
+    setting = RATE_LIMIT_PER_USER if scope.get("tocsin.user") else RATE_LIMIT_PER_IP
     return HttpProblemError(
         "rate-limited",
-        f"More than {per_minute} requests per minute. Wait a minute, or raise the limit.",
+        f"More than {per_minute} requests per minute. Wait a minute, or raise {setting.name}.",
         headers={"Retry-After": "60"},  # docs/http.md, "Limits"
     )
 
