@@ -226,7 +226,7 @@ async def test_an_unknown_code_is_shown_as_it_is():
 async def test_an_invalid_form_shows_what_is_wrong_with_the_content():
     detail = {"content": {"_errors": [{"code": "BASE_TYPE_MAX_LENGTH", "message": "Must be 2000 or fewer."}]}}
     http = answers((400, {**refusal(50035, "Invalid Form Body"), "errors": detail}))
-    assert (await adapter(http).send(CHANNEL, "hello")).error.startswith("50035 Must be 2000 or fewer.: ")
+    assert (await adapter(http).send(CHANNEL, "hello")).error.startswith("50035 Must be 2000 or fewer: ")
 
 
 @pytest.mark.parametrize("errors", [None, [], "x", {"content": {"_errors": []}}, {"content": {"_errors": [1]}}])

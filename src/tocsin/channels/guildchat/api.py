@@ -192,13 +192,13 @@ def _refusal(reply: "HttpResponse", answer: dict[str, Any], *, quoted: bool) -> 
 
 
 def _form_error(answer: Any) -> str:
-    """Return the message of 50035 about the content, or `""`."""
+    """Return the message of 50035 about the content without its full stop, or `""`."""
     for step in ("errors", "content", "_errors", 0, "message"):
         try:
             answer = answer[step]
         except (KeyError, IndexError, TypeError):
             return ""
-    return str(answer)
+    return str(answer).removesuffix(".")
 
 
 def _told_to_wait_s(reply: "HttpResponse", answer: dict[str, Any]) -> float | None:
