@@ -100,6 +100,16 @@ async def test_an_alias_is_a_channel(town: StandinCluster):
         assert (await t.send("slack", "#ops", "hello")).channel == "teamchat"
 
 
+async def test_a_result_about_a_value_of_another_type_names_it_and_the_kind_of_the_channel(town: StandinCluster):
+    async with tocsin.open() as t:
+        wrong = [await t.send("slack", "#ops", 5), await t.send("slack", "#ops", "hello", format=5)]  # type: ignore[arg-type]
+    assert [(result.channel, result.error) for result in wrong] == [
+        ("teamchat", "message must be text, not int"),
+        ("teamchat", "format must be text, not int"),
+    ]
+    assert town.recorder.of() == []
+
+
 async def test_the_configured_channels_are_listed(town: StandinCluster):
     async with tocsin.open() as t:
         assert t.channels() == ["botchat", "email", "guildchat", "teamchat"]

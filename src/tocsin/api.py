@@ -12,7 +12,7 @@ from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.channels.contract import SendResult
 from tocsin.channels.model import parse_mode_of
 from tocsin.core.audit.actions import AuditSource
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ChannelError, TocsinError
 from tocsin.core.http.transport import Transport
 from tocsin.delivery.model import Delivery
 from tocsin.messaging.outbound.idempotency import KeyReusedError
@@ -50,14 +50,14 @@ class Tocsin:
         for name, value in given.items():  # callers may pass any type, and a send never raises
             if not isinstance(value, str):
                 error = f"{name} must be text, not {type(value).__name__}"
-                return SendResult(False, _shown(channel), _shown(target), error=error)
+                return SendResult(False, self._kind_of(channel), _shown(target), error=error)
         if self.closed:
-            return SendResult(False, channel, target, error=_CLOSED)
+            return SendResult(False, self._kind_of(channel), target, error=_CLOSED)
         try:
             mode = _mode(content)
             stored = await self._stored(content)
         except TocsinError as error:
-            return SendResult(False, self._app.outbox.kind_of(channel), target, error=error.sentence())
+            return SendResult(False, self._kind_of(channel), target, error=error.sentence())
         sending = self._app.messenger.send(channel, target, message, _CALLER, parse_mode=mode, content=stored)
         return (await sending).result
 
@@ -111,8 +111,11 @@ class Tocsin:
     async def test(self, channel: str) -> SendResult:
         """Verify the credentials of `channel` without sending."""
         if self.closed:
-            return SendResult(False, _shown(channel), "", error=_CLOSED)
+            return SendResult(False, self._kind_of(channel), "", error=_CLOSED)
         return await self._app.messenger.test(channel, _CALLER)
+
+    def _kind_of(self, channel: object) -> str:
+        return self._app.outbox.kind_of(channel) if isinstance(channel, str) else _shown(channel)
 
     def channels(self) -> list[str]:
         """Return the kinds of the configured channels."""
@@ -189,7 +192,10 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 def _mode(content: dict[str, Any]) -> str:
     """Remove the format from the fields of a message and return its parse mode; raises ChannelError."""
     given, alias = (content.pop(name, None) or "" for name in ("format", "parse_mode"))
-    return parse_mode_of(given, alias) if isinstance(given, str) and isinstance(alias, str) else "?"
+    for name, value in (("format", given), ("parse_mode", alias)):
+        if not isinstance(value, str):
+            raise ChannelError(f"{name} must be text, not {type(value).__name__}")
+    return parse_mode_of(given, alias)
 
 
 def _shown(value: object) -> str:
