@@ -133,6 +133,18 @@ async def test_an_unknown_profile_is_not_found_and_a_profile_with_a_channel_is_r
     }
 
 
+@pytest.mark.parametrize("headers", [(), (ASYNC,), (("Idempotency-Key", "k1"),)])
+async def test_a_profile_of_a_broken_file_is_not_ready_until_the_file_is_corrected(
+    gateway: Gateway, tmp_path: Path, headers: tuple[tuple[str, str], ...]
+):
+    body = {"profile": "oncall", "message": "hello"}
+    (tmp_path / "profiles.yaml").write_text("oncall:\n  - {chanel: slack, target: '#ops'}\n")
+    detail = check_problem(await gateway.client.send(body, *headers), 503, "not-ready")["detail"]
+    assert ("tocsin profiles" in detail, str(tmp_path) in detail) == (True, False)
+    profiles(tmp_path, "#ops", "#dev")
+    assert (await gateway.client.send(body, *headers)).status in {200, 202}
+
+
 # --- with a key
 
 EDITED = HttpResponse(200, {}, b'{"ok": true, "channel": "C0OPS", "ts": "1503435956.000247"}')

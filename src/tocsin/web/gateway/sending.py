@@ -203,8 +203,8 @@ class SendHandler:
                 raise
             results = tuple(receipt.result for receipt in cut_off)
             found = NotifyResult(profile, results, tuple(receipt.failure for receipt in cut_off))
-        except UnknownProfileError as error:
-            raise HttpProblemError("not-found", f"{error.sentence()}.") from None
+        except (UnknownProfileError, ConfigError) as error:
+            raise _unusable_profile(error) from None
         return response_to_fan_out(found)
 
     async def _notify_by_queue(self, scope: Scope, body: Mapping[str, Any], key: str) -> SendResponse:
@@ -213,8 +213,8 @@ class SendHandler:
             found = await self._messenger.notify_by_queue(
                 body["profile"], body["message"], read_caller(scope), key=key, parse_mode=mode, content=content
             )
-        except UnknownProfileError as error:
-            raise HttpProblemError("not-found", f"{error.sentence()}.") from None
+        except (UnknownProfileError, ConfigError) as error:
+            raise _unusable_profile(error) from None
         except TocsinError as error:
             raise HttpProblemError("not-ready", f"The message cannot be queued: {error.sentence()}.") from None
         document = {"ok": found.ok, "profile": found.profile, "results": [each.as_dict() for each in found.results]}
@@ -247,6 +247,14 @@ class SendHandler:
                 "the idempotency key is already in the queue"
             )  # from an earlier request whose response was lost
         return SendResponse(to_json(delivery, Accepted), 202, keep=True, headers=_where(delivery.id))
+
+
+def _unusable_profile(error: UnknownProfileError | ConfigError) -> HttpProblemError:
+    """Return the problem for a profile that does not exist, or whose file is invalid; the log has the mistake."""
+    if isinstance(error, UnknownProfileError):
+        return HttpProblemError("not-found", f"{error.sentence()}.")
+    log.warning("the profiles cannot be read", extra={"reason": error.sentence()})
+    return HttpProblemError("not-ready", "The profiles cannot be read; `tocsin profiles` shows the mistake.")
 
 
 def _with_content(body: Mapping[str, Any]) -> Mapping[str, Any]:
