@@ -217,6 +217,8 @@ def test_a_job_in_a_file_is_shown_with_its_source_and_cannot_be_edited(cli: Cli)
 def test_output_to_an_unknown_place_is_refused(cli: Cli):
     done = cli("cron", "add", "a", "@daily", "true", "--output", "nobody")
     assert (done.code, "Unknown profile: nobody" in done.err) == (2, True)
+    done = cli("cron", "add", "a", "@daily", "true", "--output", "slack")
+    assert (done.code, "slack is a channel: write slack:TARGET" in done.err) == (2, True)
 
 
 def test_a_word_that_is_no_policy_is_answered_with_those_that_are(cli: Cli):

@@ -156,7 +156,13 @@ class OutputRouter:
         if colon:
             return [_Target(channel.strip(), target.strip())]
         profiles = self._profiles()
-        entries = profiles.get(destination).entries
+        try:
+            entries = profiles.get(destination).entries
+        except UnknownProfileError as error:
+            if self._outbox.kind_of(destination) not in self._outbox.channels.kinds():
+                raise
+            hint = f"{destination} is a channel: write {destination}:TARGET"
+            raise UnknownProfileError(str(error), hint=hint) from None
         return [_Target(entry.channel, entry.target, profiles.place(entry), entry) for entry in entries]
 
     async def _queue(
