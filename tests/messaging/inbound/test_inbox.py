@@ -501,17 +501,19 @@ async def test_what_came_before_the_start_or_was_sent_before_it_is_known_as_back
             [
                 message("sent before", sent_at=now - 1),
                 message("sent now", sent_at=now),
+                message("sent in the second of the start, by a clock of whole seconds", sent_at=now - 0.999),
                 message("undated"),
                 message("sent long before, so it did not wait for us", sent_at=now - 3 * 86400),
                 message("fetched late", sent_at=now, waited=True),
                 message("fetched at once", sent_at=now - 1, waited=False),
             ]
         )
-        await hall.ended(7)
+        await hall.ended(8)
     assert {received.message.text: received.backlog for received in gate.came} == {
         "stored before": True,
         "sent before": True,
         "sent now": False,
+        "sent in the second of the start, by a clock of whole seconds": False,
         "undated": False,
         "sent long before, so it did not wait for us": False,
         "fetched late": True,

@@ -46,6 +46,7 @@ MAX_ATTEMPTS = 30
 BACK_OFF_S = (0.5, 1.0, 2.0)
 # A message sent even longer before the start is not backlog: providers repeat a call for a day at most.
 BACKLOG_S = 2 * 86400.0
+SECOND_S = 1.0  # products cut the time of a message to whole seconds: within the second of the start it is not late
 # The longest time that an acknowledgement may outlast the work.
 ACKNOWLEDGE_S = 5.0
 
@@ -215,7 +216,7 @@ class InboxWork:
             return True
         if message.waited is not None:
             return message.waited
-        return 0 < self.started_at - message.sent_at < BACKLOG_S
+        return SECOND_S <= self.started_at - message.sent_at < BACKLOG_S
 
     async def _ask(self, received: MessageContext) -> HandlerResult:
         try:
