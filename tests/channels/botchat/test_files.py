@@ -31,10 +31,11 @@ async def test_a_file_is_asked_for_by_its_id_and_fetched_from_its_path():
     assert http.sent[1].method == "GET"
 
 
-async def test_a_file_over_20_mb_is_refused_before_any_call():
+@pytest.mark.parametrize(("size", "shown"), [(30 * 1024 * 1024, "30 MB"), (MAX_FILE_BYTES + 1, "20.1 MB")])
+async def test_a_file_over_20_mb_is_refused_before_any_call(size: int, shown: str):
     http = ScriptedTransport()
-    with pytest.raises(ChannelError, match=r"too large \(30 MB\), limit 20 MB"):
-        await files(http).read(Attachment("document", "f", size=30 * 1024 * 1024))
+    with pytest.raises(ChannelError, match=rf"too large \({shown}\), limit 20 MB"):
+        await files(http).read(Attachment("document", "f", size=size))
     assert http.sent == []
 
 

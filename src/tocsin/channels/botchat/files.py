@@ -1,6 +1,7 @@
 """Download the files that people send to the bot. Source: docs/facts/botchat.md, "Files"."""
 
 import asyncio
+from math import ceil
 from pathlib import Path
 
 from tocsin.channels.botchat.api import BotApi
@@ -71,5 +72,6 @@ class BotFiles:
 
 def too_large(attachment: Attachment) -> ChannelError:
     """Return the error for a file that exceeds the provider's limit."""
-    size = f" ({attachment.size / 1024 / 1024:.0f} MB)" if attachment.size else ""
+    # Rounded up, so that it is above the limit.
+    size = f" ({ceil(attachment.size * 10 / 1024 / 1024) / 10:g} MB)" if attachment.size else ""
     return ChannelError(f"the file is too large{size}, limit 20 MB", hint="send a smaller file")
