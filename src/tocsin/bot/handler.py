@@ -74,7 +74,7 @@ class BotAccessHandler:
             return None
         if message.sender_is_bot:
             return ignored("sent by a bot")
-        if message.kind is MessageKind.MESSAGE:
+        if message.kind in {MessageKind.MESSAGE, MessageKind.COMMAND}:
             self._sequencer.begin(received)
         result = await self._let_in(received)
         if result is not None:
@@ -179,6 +179,7 @@ class FreeTextHandler:
 
     async def __call__(self, received: MessageContext) -> HandlerResult:
         """Answer one message, or one album as a single message."""
+        await self._executor.sequencer.wait(received, for_commands=True)  # `/mode` and `/reset` apply to it
         mode = await self._persistence.mode(received.message.chat_id)
         if mode is ChatMode.CHAT:
             return await self._conversation(received)
@@ -223,13 +224,17 @@ class BotHandler:
                 return ignored("an edit only changes the history")
             case MessageKind.CALLBACK:
                 return await self._press(received)
-            case MessageKind.COMMAND:
-                return await self._commands(received)
-            case MessageKind.MESSAGE:
+            case MessageKind.COMMAND | MessageKind.MESSAGE:
                 try:
-                    return await self._albums.handle(received, self._converse)
+                    return await self._answer(received)
                 finally:
                     self._sequencer.leave(received)
+
+    async def _answer(self, received: MessageContext) -> HandlerResult:
+        if received.message.kind is MessageKind.MESSAGE:
+            return await self._albums.handle(received, self._converse)
+        await self._sequencer.wait(received)
+        return await self._commands(received)
 
     async def _converse(self, received: MessageContext) -> HandlerResult:
         if received.message.chat_type != "private" and not received.message.mentions_bot:

@@ -4,7 +4,7 @@ import asyncio
 import random
 
 import pytest
-from tests.bot.bench import Bench
+from tests.bot.bench import Bench, text_of
 from tests.bot.conftest import MakeBench
 from tests.clocks import SteppedClock
 from tests.waiting import PATIENCE_S, eventually
@@ -74,6 +74,34 @@ async def test_what_never_comes_is_forgotten(clock: SteppedClock):
     for number in range(MAX_CHATS + 50):
         sequencer.begin(received(str(number), chat=str(number)))
     assert len(sequencer) == MAX_CHATS
+
+
+async def test_what_a_trigger_answered_is_forgotten_with_the_next_message(clock: SteppedClock):
+    sequencer = MessageSequencer(clock)
+    sequencer.begin(received("a"))
+    clock.advance(LONGEST_S)
+    sequencer.begin(received("b"))
+    sequencer.leave(received("b"))
+    assert len(sequencer) == 0
+
+
+async def test_commands_take_effect_in_their_order_and_before_the_messages_after_them(make_bench: MakeBench):
+    bench: Bench = make_bench(BotSettings(allowed=frozenset({"7"})))
+    dice = random.Random(3)
+
+    async def late(chat_id: str) -> object:
+        for _ in range(dice.randrange(10)):
+            await asyncio.sleep(0)
+        return await standing(chat_id)
+
+    standing = bench.bot.access.read_state
+    bench.bot.access.read_state = late  # type: ignore[method-assign,assignment]  # as slow as a disk, now and then
+    for mode in ("skill", "chat") * 5:
+        other = "chat" if mode == "skill" else "skill"
+        sent = [asyncio.create_task(bench.send(text)) for text in (f"/mode {other}", f"/mode {mode}", "hello")]
+        answer = text_of((await asyncio.gather(*sent))[-1])
+        assert (answer == "You said: hello") is (mode == "chat")
+        assert text_of(await bench.send("/mode")) == f"This chat is in {mode} mode."
 
 
 async def test_a_flood_is_let_in_as_it_came_and_only_the_last_ones_are_turned_away(make_bench: MakeBench):
