@@ -221,6 +221,13 @@ async def test_a_wrong_term_answers_422_with_its_place(gateway: Gateway, key: st
     assert await recorded(gateway) == []
 
 
+@pytest.mark.parametrize("expires_at", ["2026-11-20T08:00:00Z", "2026-11-20T07:59:59Z"])
+async def test_a_message_that_expires_before_it_may_be_sent_is_refused(gateway: Gateway, expires_at: str):
+    terms = {"not_before": "2026-11-20T08:00:00Z", "expires_at": expires_at}
+    problem = check_problem(await gateway.client.send(GOOD | terms, ASYNC), 422, "validation-failed")
+    assert [each["pointer"] for each in problem["errors"]] == ["#/expires_at"]
+
+
 @pytest.mark.parametrize("key", ["policy", "not_before", "expires_at"])
 @pytest.mark.parametrize("value", [None, 1, 1.5, True, [], {}])
 async def test_a_term_that_is_no_string_answers_422(gateway: Gateway, key: str, value: object):

@@ -19,6 +19,7 @@ from tocsin.core.records.as_json import to_json
 from tocsin.delivery.files.intake import FileIntake
 from tocsin.delivery.keyed import is_known
 from tocsin.delivery.model import Accepted
+from tocsin.delivery.terms import EXPIRES_AT, NOT_BEFORE
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, keep_lease
 from tocsin.messaging.outbound.messenger import Messenger, NotifyResult, UnknownKeyError, unknown_key
@@ -73,10 +74,8 @@ class SendHandler:
                 body = await self._with_files(body, files)
         require_target(scope, body.get("profile", ""))
         queued = prefers_async(scope)
-        if not queued and not plain:
-            for term in TERMS:
-                if term.name in body:
-                    refuse_field(term.name, "only-queued", "Requires the header `Prefer: respond-async`")
+        if not plain:
+            _check_terms(body, queued=queued)
         given = idempotency_key(header_values(scope, b"idempotency-key"))
         if not given:
             answer = await (self._queue(scope, body, "") if queued else self._send_now(scope, body))
@@ -247,6 +246,15 @@ class SendHandler:
                 "the idempotency key is already in the queue"
             )  # from an earlier request whose response was lost
         return SendResponse(to_json(delivery, Accepted), 202, keep=True, headers=_where(delivery.id))
+
+
+def _check_terms(body: Mapping[str, Any], *, queued: bool) -> None:
+    """Raise the problem of terms that are given without a queue, or with which the message could never be sent."""
+    for term in TERMS:
+        if term.name in body and not queued:
+            refuse_field(term.name, "only-queued", "Requires the header `Prefer: respond-async`")
+    if (until := body.get(EXPIRES_AT.name)) is not None and until <= body.get(NOT_BEFORE.name, 0.0):
+        refuse_field(EXPIRES_AT.name, "wrong-value", "expected a time after not_before: it could never be sent")
 
 
 def _unusable_profile(error: UnknownProfileError | ConfigError) -> HttpProblemError:
