@@ -52,6 +52,19 @@ def test_a_key_of_another_type_of_step_is_told_once():
     assert "'url'" in problem.detail
 
 
+@pytest.mark.parametrize(
+    ("keys", "alternatives"),
+    [
+        ("type: wait", ("duration", "until", "approval")),
+        ("type: ssh, command: uptime", ("hosts", "groups")),
+        ("type: notify, command: hi", ("profile", "channel")),
+    ],
+)
+def test_a_step_that_has_none_of_several_keys_names_them_all(keys: str, alternatives: tuple[str, ...]):
+    [problem] = read(f"name: nightly\nsteps: [{{name: a, {keys}}}]").problems
+    assert mentions(problem.detail, *(f"'{key}'" for key in alternatives))
+
+
 STEPS = "name: nightly\nsteps:\n- {name: a, type: prompt, command: 'echo %s'%s}\n- {name: b, command: df%s}\n"
 CLOSING = "on_failure:\n- {name: c, type: prompt, command: 'echo %s'}\n- {name: d, command: df}\n"
 

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any, NoReturn, TypeAlias
 
 from tocsin.core.reading.fields import MAX_WHOLE, RecordType, RecordValues
-from tocsin.core.reading.value import MISSING, WRONG_VALUE, InputValue, near_word
+from tocsin.core.reading.value import MISSING, WRONG_VALUE, InputValue, describe_missing, near_word
 
 MAX_ISSUES = 10  # described at most: suggestions cost time, and a document may have 100,000 keys
 MAX_KEY = 100
@@ -170,8 +170,8 @@ class JsonValue(InputValue):
         """Record an error about the name of this value."""
         self._issues.add(JsonIssue(self.steps, code, detail, near))
 
-    def refuse_missing(self) -> None:
-        self.refuse(f"key {self.step!r} is missing", MISSING)
+    def refuse_missing(self, *others: str) -> None:
+        self.refuse(describe_missing(str(self.step), *others), MISSING)
 
 
 def read_json(record: RecordType, members: Members) -> tuple[RecordValues[JsonValue], JsonIssues]:

@@ -85,8 +85,8 @@ class InputValue(ABC):
         """Record an error about the key of this value; `near` is the suggested key."""
 
     @abstractmethod
-    def refuse_missing(self) -> None:
-        """Record that this absent value is required."""
+    def refuse_missing(self, *others: str) -> None:
+        """Record that this absent value is required, or a value of one of the keys `others` instead."""
 
     def near(self, word: str, known: Iterable[str]) -> str:
         """Return the known word that is similar to `word`, if any."""
@@ -172,6 +172,13 @@ class InputValue(ABC):
             if values[name].absent:
                 values[name].refuse_missing()
         return values
+
+
+def describe_missing(*keys: str) -> str:
+    """Return the error of a mapping that has none of the keys."""
+    if len(keys) == 1:
+        return f"key {keys[0]!r} is missing"
+    return f"one of the keys {', '.join(map(repr, keys[:-1]))} or {keys[-1]!r} is missing"
 
 
 def _first_of_each(members: Iterable[tuple[str, V]]) -> dict[str, V]:

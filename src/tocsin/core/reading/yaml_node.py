@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn, TypeAlias
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.reading.value import MISSING, WRONG_VALUE, InputValue, shorten
+from tocsin.core.reading.value import MISSING, WRONG_VALUE, InputValue, describe_missing, shorten
 
 MAX_PROBLEMS = 50  # a file with more errors is probably of another kind
 SHOWN_PROBLEMS = 10
@@ -174,10 +174,10 @@ class Node(InputValue):
         """Record an error about the key of this value."""
         self._document.refuse(self.key_problem(detail, code, near))
 
-    def refuse_missing(self) -> None:
+    def refuse_missing(self, *others: str) -> None:
         if self.parent is not None:
             place, key = self.parent.place, self.parent.key
-            detail = f"key {self.step!r} is missing"
+            detail = describe_missing(str(self.step), *others)
             self._document.refuse(YamlIssue(place.line, place.column, key, detail, MISSING, steps=self.steps))
 
     @property

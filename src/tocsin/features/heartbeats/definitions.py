@@ -87,7 +87,7 @@ def _definition(read: RecordValues[V], zone: str) -> HeartbeatDefinition:
     if period is not None and schedule:
         given["period"].refuse("give either a period or a schedule, not both", WRONG_VALUE)
     elif not period and not schedule and given["period"].absent and given["schedule"].absent:
-        given["period"].refuse_missing()
+        given["period"].refuse_missing("schedule")
     if schedule:
         values["timezone"] = values.get("timezone") or zone
         _check_schedule(schedule, values["timezone"], given)

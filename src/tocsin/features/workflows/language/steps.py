@@ -208,7 +208,7 @@ class StepReader:
             given["type"].refuse(detail, BAD_VALUE)
             return
         if given["hosts"].absent and given["groups"].absent:
-            given["hosts"].refuse_missing()
+            given["hosts"].refuse_missing("groups")
         for key, before in (("hosts", ""), ("groups", "group:")):
             for node in given[key].as_items() or ([given[key]] if not given[key].absent else []):
                 self._must_be_known(node, before, around.hosts, "unknown-host", "unknown host or group")
@@ -227,7 +227,7 @@ class StepReader:
         if not profile.absent and not channel.absent:
             channel.refuse_key("a message is sent to a profile or to a channel; remove one of them", BAD_VALUE)
         elif profile.absent and channel.absent:
-            profile.refuse_missing()
+            profile.refuse_missing("channel")
         elif profile.absent and target.absent:
             target.refuse_missing()
         self._must_be_known(profile, "", around.profiles, "unknown-profile", "unknown profile")
@@ -259,7 +259,7 @@ class StepReader:
             given["for_each"].refuse_key("a wait step cannot be repeated: remove for_each", BAD_VALUE)
         chosen = [key for key in ("duration", "until", "approval") if not given[key].absent]
         if not chosen:
-            given["duration"].refuse_missing()
+            given["duration"].refuse_missing("until", "approval")
         for key in chosen[1:]:
             given[key].refuse_key(f"a step can wait for only one condition: {chosen[0]} or {key}", BAD_VALUE)
         if draft.values["approval"] is False:
