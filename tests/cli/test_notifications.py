@@ -34,6 +34,14 @@ def test_notifications_are_listed_shown_read_and_deleted(cli: Cli):
     assert [each["title"] for each in cli("notifications", "list", "--json").json()] == ["backup failed"]
 
 
+def test_a_refused_question_keeps_the_notification_and_names_it(cli: Cli):
+    keep(cli, "backup failed")
+    done = cli("notifications", "delete", "00000000", stdin=b"n\n")
+    assert done.code == 1
+    assert "the notification was not deleted" in done.err
+    assert [each["title"] for each in cli("notifications", "list", "--json").json()] == ["backup failed"]
+
+
 def test_both_feeds_are_printed_whole(cli: Cli):
     keep(cli, "backup failed")
     assert [item["title"] for item in json.loads(cli("notifications", "feed").out)["items"]] == ["backup failed"]
