@@ -156,6 +156,14 @@ def test_an_address_that_means_nothing_says_so_and_leads_home(visit: Visit):
     expect(visitor.page.get_by_role("heading", name="Home", level=1)).to_be_visible()
 
 
+def test_a_page_whose_record_does_not_exist_is_not_titled_after_it(visit: Visit):
+    visitor = visit()
+    visitor.expected += ("404",)
+    visitor.page.goto(f"{visitor.address}#/workflows/new")
+    expect(visitor.page.get_by_role("heading", name="Not found", level=1)).to_be_visible()
+    expect(visitor.page).to_have_title("Not found · Tocsin")
+
+
 def test_a_notice_shows_at_the_bell_the_moment_it_is_there(visit: Visit):
     visitor = visit()
     page = visitor.open()

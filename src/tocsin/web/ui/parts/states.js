@@ -32,6 +32,12 @@ export function Empty({ text, action, command, icon, example }) {
   </div>`;
 }
 
+/** What went wrong, in a few words. @param {unknown} error */
+export function failureTitle(error) {
+  if (!(error instanceof ApiProblem)) return PARTS.crashTitle;
+  return error.status === 404 ? PARTS.goneTitle : error.title;
+}
+
 /**
  * @param {{error: unknown, retry?: () => void, compact?: boolean, back?: string, page?: boolean}} props
  *   `back` is where what is gone was listed; `page`: it is all there is, and heads the page.
@@ -39,7 +45,7 @@ export function Empty({ text, action, command, icon, example }) {
 export function Failure({ error, retry, compact = false, back, page = false }) {
   const problem = error instanceof ApiProblem ? error : null;
   const gone = problem?.status === 404;
-  const title = gone ? PARTS.goneTitle : (problem?.title ?? PARTS.crashTitle);
+  const title = failureTitle(error);
   const wrong = problem?.errors ?? [];
   const detail = wrong.length ? "" : problem ? problem.detail || (gone ? PARTS.goneText : "") : PARTS.crashText;
   const id = problem && problem.status >= 500 ? problem.requestId : ""; // for errors of the caller, the log has no further details

@@ -4,7 +4,7 @@ import { ApiProblem, call } from "../lib/api.js";
 import { place } from "../lib/router.js";
 import { signal, useSignal } from "../lib/store.js";
 import { follow, liveness, stale } from "../lib/stream.js";
-import { Empty, Failure, Loading } from "../parts/states.js";
+import { Empty, Failure, failureTitle, Loading } from "../parts/states.js";
 import { routeOf } from "../shell/routes.js";
 import { SHELL } from "../strings/shell.js";
 
@@ -72,12 +72,13 @@ function Host({ file, area, params, query }) {
   // Data that could not be loaded while the server was unreachable are loaded when it is back.
   useEffect(() => (error instanceof ApiProblem && error.status === 0 ? liveness.watch(({ state }) => void (state === "live" && reload())) : undefined), [error]);
   useEffect(() => (page ? followPage(page, params, current, setData, reload) : undefined), [page]);
-  useTitle(typeof page?.title === "function" ? page.title({ params, data }) : page?.title);
+  const failed = error !== undefined && data === undefined;
+  useTitle(failed ? failureTitle(error) : typeof page?.title === "function" ? page.title({ params, data }) : page?.title);
   /** @param {(data: any) => any} change */
   const change = (change) => setData(change(current.current.data));
 
   const old = useSignal(stale) || (error !== undefined && data !== undefined);
-  if (error !== undefined && data === undefined) return html`<${Failure} error=${error} retry=${reload} back=${area} page />`;
+  if (failed) return html`<${Failure} error=${error} retry=${reload} back=${area} page />`;
   if (!page || data === undefined) return html`<${Loading} lines=${6} />`;
   return html`<div class=${`page${page.wide ? " page--wide" : ""}${old ? " page--stale" : ""}`} aria-busy=${busy}>
     ${error !== undefined && html`<${Failure} error=${error} retry=${reload} compact />`}
