@@ -7,7 +7,9 @@ import json
 from tests.facts import mentions
 
 from tocsin.core.audit.actions import AuditAction
+from tocsin.core.audit.log import AuditLog
 from tocsin.core.http.transport import HttpResponse
+from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.runs.model import RunResult, RunSpec, RunStatus, RunTrigger
 from tocsin.web.http.metrics import CONTENT_TYPE
 
@@ -206,6 +208,25 @@ async def test_the_audit_log_is_tailed_searched_verified_and_exported(whole, tra
     table = (await whole.get("/api/audit/tail", Accept="text/csv")).body.decode().splitlines()
     assert table[0].startswith("id,ts,action")
     assert (await whole.get("/api/audit/search?since=yesterday")).status == 422
+
+
+async def found_since(whole, program, since, *written):
+    """Write entries at these times, in this order, and return those that a search from `since` on finds."""
+    for clock in written:
+        log = AuditLog(program.audit.log.path, now=lambda: parse_timestamp(f"2026-11-20T{clock}Z"))  # noqa: B023
+        log.append("test.note", clock, source="test")
+        log.close()
+    items = (await whole.get(f"/api/audit/search?since=2026-11-20T{since}Z")).json()["items"]
+    return [item["detail"] for item in items]
+
+
+async def test_a_search_since_a_time_finds_entries_before_the_clock_was_set_back(whole, program):
+    written = ("09:20:00", "09:40:00", "08:45:00", "09:30:00", "09:29:59")
+    assert await found_since(whole, program, "09:30:00", *written) == ["09:30:00", "09:40:00"]
+
+
+async def test_a_search_since_a_time_reads_no_further_than_an_hour_before_it(whole, program):
+    assert await found_since(whole, program, "09:30:00", "09:40:00", "08:29:59", "09:50:00") == ["09:50:00"]
 
 
 async def test_no_cell_of_an_exported_audit_log_is_a_formula(whole, program):
