@@ -67,6 +67,14 @@ async def test_all_mistakes_are_told_at_once_in_the_order_of_the_body(client: Da
     assert actions(crontab) == []
 
 
+@pytest.mark.parametrize("written", ["shel", "SHELL"])
+async def test_a_misspelt_type_is_answered_with_the_word_that_was_meant(client: DashboardClient, written: str):
+    body = {"name": "x", "schedule": "@daily", "command": "df", "type": written}
+    [error] = (await client.post("/api/cron/jobs", body)).json()["errors"]
+    assert error["suggestion"] == "shell"
+    assert mentions(error["detail"], "'shell'")
+
+
 @pytest.mark.parametrize(
     ("fields", "pointer", "code"),
     [

@@ -52,6 +52,22 @@ def test_a_key_of_another_type_of_step_is_told_once():
     assert "'url'" in problem.detail
 
 
+@pytest.mark.parametrize("key", ["when: ''", "shell: ' '", "depends_on: ''", "outputs: {a: ''}"])
+def test_a_blank_value_is_told_once(key: str):
+    [problem] = read(f"name: nightly\nsteps: [{{name: a, command: ls, {key}}}]").problems
+    assert problem.code == "bad-value"
+
+
+def test_a_description_may_be_empty():
+    text = "name: nightly\ndescription: ''\nparams: {x: {description: ''}}\n"
+    assert not read(f"{text}steps: [{{name: a, command: ls, description: ''}}]\n").problems
+
+
+def test_a_source_without_a_path_is_not_suggested_again():
+    [problem] = read("name: nightly\nsteps: [{name: a, command: ls, outputs: {a: 'file:'}}]").problems
+    assert not problem.suggestion
+
+
 @pytest.mark.parametrize(
     ("keys", "alternatives"),
     [

@@ -201,8 +201,10 @@ def near_word(word: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     word = word[:SHOWN_LENGTH]
-    near = get_close_matches(word, _comparable(word, known), 1)
-    return near[0] if near else ""
+    comparable = _comparable(word, known)
+    same_letters = [each for each in comparable if each.casefold() == word.casefold()]
+    near = same_letters or get_close_matches(word, comparable, 1)
+    return str(near[0]) if near else ""  # a plain text of a member of an enumeration, whose `repr` is not a word
 
 
 def _comparable(word: str, known: Iterable[str]) -> list[str]:

@@ -55,7 +55,7 @@ def parse_output(text: str, check: Callable[[str], object] = compile_pattern) ->
     """Read a rule; raises OutputRuleError. `check` raises ValueError for a pattern that cannot be used."""
     source, *filters = _parts(text)
     if source not in SOURCES and not (source.startswith(FILE) and source != FILE):
-        near = near_word(source, (*SOURCES, FILE))
+        near = near_word(source, (*SOURCES, FILE)) if source != FILE else ""
         listed = f"{', '.join(SOURCES)} or file:PATH"
         raise OutputRuleError(f"unknown source {source!r}: use {listed}{did_you_mean(near)}", near=near)
     return OutputRule(source, tuple(_filter(each, check) for each in filters))

@@ -245,8 +245,8 @@ class _WorkflowReader:
                 node.refuse_key(f"the steps of {place} run in sequence", BAD_VALUE)
                 continue
             for each in node.as_items() or ([node] if not node.absent else []):
-                text = each.as_text()
-                if text is not None and text not in names:
+                text = each.as_text() or ""
+                if text.strip() and text not in names:
                     near = near_word(text, names)
                     each.refuse(f"unknown step {each.quote(text)}{did_you_mean(near)}", UNKNOWN_DEPENDENCY, near)
         by_name = {draft.name: draft for draft in reversed(mine)}

@@ -198,8 +198,8 @@ class StepReader:
             self._texts.refuse_values(draft.values.given["stdin"], found["stdin"], names)
         if shell := _shell_of(draft.values):
             found["shell"] = shell
-        elif not (node := draft.values.given["shell"]).absent:
-            node.refuse("invalid command line: a quote is not closed", BAD_VALUE)
+        elif any(draft.values["shell"] or ()):
+            draft.values.given["shell"].refuse("invalid command line: a quote is not closed", BAD_VALUE)
 
     def _check_ssh(self, draft: StepDraft, _: KnownNames, found: dict[str, Any]) -> None:
         given, around = draft.values.given, self._texts.around
@@ -243,7 +243,7 @@ class StepReader:
                 given["json"].refuse_key("a request has either body or json; remove one of them", BAD_VALUE)
         url = given["url"].as_text() or ""
         if url and not re.match(r"https?://|\$\{", url):
-            given["url"].refuse("a URL must start with http:// or https://", BAD_VALUE, f"https://{url}")
+            given["url"].refuse("a URL must start with http:// or https://", BAD_VALUE, _with_scheme(url))
         if not given["expect_body"].absent:
             self._check_pattern(given["expect_body"])
 
@@ -262,10 +262,11 @@ class StepReader:
             given["duration"].refuse_missing("until", "approval")
         for key in chosen[1:]:
             given[key].refuse_key(f"a step can wait for only one condition: {chosen[0]} or {key}", BAD_VALUE)
-        if draft.values["approval"] is False:
+        if given["approval"].as_boolean() is False:
             given["approval"].refuse("approval must be true, or omitted", BAD_VALUE, "true")
-        if given["approval"].absent and not given["not_by_starter"].absent:
-            given["not_by_starter"].refuse_key("not_by_starter requires approval: true", BAD_VALUE)
+        for key in ("approvers", "not_by_starter"):
+            if given["approval"].absent and not given[key].absent:
+                given[key].refuse_key(f"{key} requires approval: true", BAD_VALUE)
         until = draft.values["until"]
         if until and not _is_moment(until):
             given["until"].refuse("expected a time such as 18:00 or 2026-12-01T09:00", BAD_VALUE)
@@ -281,6 +282,11 @@ class StepReader:
             return
         near = near_word(text, [name.removeprefix(before) for name in known if name.startswith(before)])
         node.refuse(f"{sentence} {node.quote(text)}{did_you_mean(near)}", code, near)
+
+
+def _with_scheme(url: str) -> str:
+    """Return the URL that was probably meant; empty if it has another scheme."""
+    return "" if "://" in url else f"https://{url}"
 
 
 def _is_moment(text: str) -> bool:

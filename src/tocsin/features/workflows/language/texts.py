@@ -109,7 +109,7 @@ class TextReader:
 
     def condition(self, node: Node, names: KnownNames) -> Expression | None:
         text = node.as_text()
-        if text is None:
+        if text is None or not text.strip():
             return None
         try:
             expression = parse_expression(text, CONDITIONS, self.check_pattern)
@@ -128,11 +128,12 @@ class TextReader:
             if name in implicit:
                 member.refuse_key(f"every step of this type already has an output {name!r}", BAD_VALUE)
                 continue
+            if not (text := member.as_text() or "").strip():
+                continue
             try:
-                rule = parse_output(member.as_text() or "", self.check_pattern)
+                rule = parse_output(text, self.check_pattern)
             except OutputRuleError as error:
-                if member.as_text() is not None:
-                    member.refuse(str(error), BAD_VALUE, error.near)
+                member.refuse(str(error), BAD_VALUE, error.near)
                 continue
             if rule.source not in sources and not (rule.source.startswith("file:") and len(sources) > 1):
                 member.refuse(f"steps of this type have no {rule.source}: use stdout", BAD_VALUE, "stdout")
