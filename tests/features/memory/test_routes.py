@@ -66,6 +66,11 @@ async def test_what_memory_does_not_take_is_pointed_at(client: DashboardClient, 
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
 
 
+async def test_a_query_without_a_word_is_pointed_at(client: DashboardClient):
+    answer = await client.get("/api/memory/search?query=%22")
+    assert (answer.status, answer.json()["errors"][0]["parameter"]) == (422, "query")
+
+
 async def test_a_secret_is_not_stored(client: DashboardClient, kept: MemoryBench):
     answer = await client.post("/api/memory", {"key": "a", "value": "it is correct-horse-battery-staple"})
     assert (answer.status, answer.json()["code"]) == (422, "validation-failed")

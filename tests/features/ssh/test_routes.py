@@ -99,6 +99,22 @@ async def test_what_cannot_run_is_refused_and_not_recorded(client: DashboardClie
     assert mentions(refused.detail, "ssh_deny.txt:1", "^reboot")
 
 
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({}, "#/hosts"),
+        ({"hosts": ["web1"], "output": "nobody"}, "#/output"),
+        ({"hosts": ["web1"], "env": {"1": "x"}}, "#/env"),
+    ],
+)
+async def test_what_a_run_on_hosts_does_not_take_is_pointed_at(
+    client: DashboardClient, site: Site, fields: dict[str, object], pointer: str
+):
+    site.write(host("web1"))
+    answer = await client.post("/api/ssh/run", {"command": "true", **fields})
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
 async def test_a_dry_run_tells_the_hosts_and_records_nothing(client: DashboardClient, site: Site):
     site.write(host("web1", groups=["web"]), host("web2", groups=["web"]))
     body = {"command": "ls", "groups": ["web"], "working_dir": "/srv", "dry_run": True}

@@ -175,6 +175,17 @@ async def test_what_cannot_run_is_refused(client: DashboardClient, flows: Workfl
         assert (answer.status, answer.json()["code"]) == (status, code)
 
 
+async def test_what_a_run_does_not_take_is_pointed_at(client: DashboardClient, flows: WorkflowBench):
+    flows.write(TWO)
+    for body, pointer in (
+        ({"params": {"whom": "a"}}, "#/params"),
+        ({"from_step": "third"}, "#/from_step"),
+        ({"only": ["third"]}, "#/only"),
+    ):
+        answer = await client.post("/api/workflows/flow/run", body)
+        assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
 async def test_a_second_run_is_refused_or_waits_as_overlap_says(client: DashboardClient, flows: WorkflowBench):
     gate = flows.folder / "gate"
     steps = f"steps: [{{name: a, command: 'while [ ! -e {gate} ]; do sleep 0.01; done'}}]"

@@ -19,6 +19,7 @@ from tocsin.features.memory.model import (
     EntryDraft,
     EntrySource,
     EntryType,
+    InvalidEntryError,
     MemoryEntry,
     read_half_life,
     read_importance,
@@ -37,6 +38,7 @@ from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.models import GivenTime
 from tocsin.rest.operations import OfferedTool, operation, operations_of
 from tocsin.rest.pages import MAX_LIMIT, Page, PagingOf
+from tocsin.rest.refusals import refuse_parameter
 
 
 def _sentence(read: Callable[[Any], Any]) -> AfterValidator:
@@ -176,7 +178,10 @@ class MemoryRoutes:
         type: TypeOf = None,  # noqa: A002  # its name in the address
     ) -> Any:
         """Search entries that contain all words of `query`, best first."""
-        return await self._memory.search(query, EntryFilter((), tag, type), limit=limit)
+        try:
+            return await self._memory.search(query, EntryFilter((), tag, type), limit=limit)
+        except InvalidEntryError as error:
+            raise refuse_parameter("query", "bad-value", error.sentence()) from None
 
     @operation(
         "GET",

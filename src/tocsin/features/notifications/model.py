@@ -115,7 +115,9 @@ def levels_from(lowest: NoticeLevel) -> tuple[NoticeLevel, ...]:
 def check(notice: Notice) -> None:
     """Raise InvalidNoticeError for a notice that cannot be stored."""
     if not notice.title.strip():
-        raise InvalidNoticeError("a notification needs a title", hint="describe the event in a few words")
+        raise InvalidNoticeError(
+            "a notification needs a title", hint="describe the event in a few words", body_key="title"
+        )
     if notice.category not in set(NotificationCategory):
         hint = f"categories: {', '.join(NotificationCategory)}"
         raise InvalidNoticeError(f"unknown category: {truncate(notice.category, 50)!r}", hint=hint)

@@ -152,10 +152,13 @@ class Inventory(WatchedFile[HostsFile]):
             hint = f"did you mean {near}?" if near else "`tocsin ssh hosts` and `tocsin ssh groups` list them"
             raise UnknownHostError(f"unknown {', unknown '.join(wrong)}", hint=hint)
         if off := [name for name in hosts if not known[name].enabled]:
-            raise ConfigError(f"not enabled: {', '.join(off)}", hint=f"set enabled: true in {self.path}")
+            hint = f"set enabled: true in {self.path}"
+            raise ConfigError(f"not enabled: {', '.join(off)}", hint=hint, body_key="hosts")
         named = [*hosts, *(name for group in groups for name in members[group] if known[name].enabled)]
         if not named:
-            raise ConfigError("no hosts were chosen", hint="give a host, or a group with enabled hosts")
+            raise ConfigError(
+                "no hosts were chosen", hint="give a host, or a group with enabled hosts", body_key="hosts"
+            )
         return tuple(known[name] for name in dict.fromkeys(named))
 
 

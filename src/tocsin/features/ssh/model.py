@@ -269,7 +269,8 @@ class SshRequest:
         sizes = {name: variable_bytes(name, value) for name, value in self.env.items()}
         for name, value in self.env.items():
             if not _VARIABLE.fullmatch(name):
-                raise ConfigError(f"{shorten(name)!r} is not a valid variable name", hint="use letters, digits and _")
+                wrong = f"{shorten(name)!r} is not a valid variable name"
+                raise ConfigError(wrong, hint="use letters, digits and _", body_key="env")
             if "\0" in value:
                 raise ConfigError(f"variable {name} contains a NUL character", hint="remove it")
             if sizes[name] > MAX_VARIABLE_BYTES:

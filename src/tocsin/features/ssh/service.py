@@ -77,7 +77,7 @@ class Ssh:
             try:
                 self._output.check(request.output)
             except TocsinError as error:
-                raise ConfigError(f"output: {error}", hint=error.hint) from None
+                raise ConfigError(f"output: {error}", hint=error.hint, body_key="output") from None
         self.deny.check(request.command)
         hosts = self.inventory.choose(request.hosts, request.groups)
         known = self.inventory.all()

@@ -220,9 +220,8 @@ class Workflows:
             raise InvalidRunError(f"workflows start each other, or are more than {MAX_DEPTH} deep: {way}")
         params, problems = _inputs(workflow, request)
         if problems:
-            raise InvalidRunError(
-                f"workflow {name} cannot run: {'; '.join(problems)}", hint=f"tocsin workflows show {name}"
-            )
+            wrong = f"workflow {name} cannot run: {'; '.join(problems)}"
+            raise InvalidRunError(wrong, hint=f"`tocsin workflows show {name}` lists its parameters", body_key="params")
         inside = replace(request, ancestry=(*request.ancestry, name))
         prepared = await self._builder.prepare(file, params, request, self._steps().execute(self, inside, {}, {}))
         return await self._admit(workflow, prepared, watch)
@@ -262,8 +261,9 @@ class Workflows:
             return await self._runs.admit_or_queue(order, work, rules, watch=watch)
         except OverlapError as error:
             skipped = await self._runs.record(order, RunResult(RunStatus.SKIPPED, str(error)))
-            told = f"{workflow.name} was not started: {error}"
-            raise AlreadyRunningError(told, skipped, hint="overlap: queue, parallel or replace") from None
+            told = f"workflow {workflow.name} was not started: {error}"
+            hint = "wait until it has ended, or set its overlap to queue, parallel or replace"
+            raise AlreadyRunningError(told, skipped, hint=hint) from None
 
     async def resume(self, run: Run, stored: Mapping[str, Any]) -> "Work":
         """Return the work that continues a run which another process left.

@@ -108,6 +108,10 @@ class WorkflowRunner:
         finally:
             work.cancel()
 
+    def _reason(self) -> str:
+        """Return why no further step starts."""
+        return "the run was cancelled" if self._ending == CANCELLED else "the run timed out"
+
     def _end(self, reason: str, grace_s: float) -> None:
         """Start no further steps, and ask the active ones to end."""
         self._ending = reason
@@ -145,7 +149,7 @@ class WorkflowRunner:
     async def _step(self, step: WorkflowStep, scope: StepScope) -> StepRun:
         """Run one step, or record why it is not run."""
         if self._ending:
-            return await self._skip(step, f"the run was {self._ending}", RunStatus.CANCELLED)
+            return await self._skip(step, self._reason(), RunStatus.CANCELLED)
         try:
             blocked = self._blocked(step, scope)
         except TocsinError as error:
@@ -192,7 +196,7 @@ class WorkflowRunner:
     async def _watched(self, call: StepCall) -> StepOutcome:
         """Execute one attempt so that it can be ended from outside."""
         if self._ended.is_set():  # since the step began
-            return StepOutcome(RunStatus.CANCELLED, f"the run was {self._ending}", CANCELLED)
+            return StepOutcome(RunStatus.CANCELLED, self._reason(), CANCELLED)
         attempt = Attempt(asyncio.ensure_future(self._execute(call)), call)
         self._attempts.add(attempt)
         try:
