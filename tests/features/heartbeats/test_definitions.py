@@ -1,6 +1,7 @@
 """Definitions of heartbeats: in their file, and over the API."""
 
 import pytest
+from tests.facts import mentions
 from tests.features.heartbeats.conftest import TEST, Door
 
 from tocsin.core.storage.files import write_atomically
@@ -85,6 +86,13 @@ async def test_over_the_api_a_heartbeat_is_created_changed_and_its_pings_are_rea
         pings = (await client.get("/api/heartbeats/job/pings")).json()["items"]
         assert [(ping["exit_status"], ping["has_body"]) for ping in pings] == [(1, True)]
         assert (await client.get("/api/heartbeats/job/pings/1/body")).json()["body"] == "the disk is full"
+
+
+async def test_a_heartbeat_without_period_and_schedule_is_answered_with_both_keys(door: Door):
+    async with open_dashboard(door.bench.app) as client:
+        [error] = (await client.post("/api/heartbeats", {"name": "job"})).json()["errors"]
+    assert (error["pointer"], error["code"]) == ("#/period", "missing-key")
+    assert mentions(error["detail"], "'period'", "'schedule'")
 
 
 async def test_the_addresses_are_for_administrators_alone(door: Door):
