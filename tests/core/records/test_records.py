@@ -12,7 +12,7 @@ from jsonschema_rs import Draft202012Validator
 from tocsin.core.records.as_json import to_json
 from tocsin.core.records.marks import Converted, Flat, Private, TextOrNull, Time, after
 from tocsin.core.records.schema import RecordSchemas
-from tocsin.core.records.table import field_rows, short_time
+from tocsin.core.records.table import cell, field_rows, short_time
 
 T = TypeVar("T")
 
@@ -186,3 +186,7 @@ def test_rows_of_a_table_leave_out_what_is_empty_or_hidden():
         "1970-01-01 00:01",
         "1970-01-01 00:01:01",
     )
+
+
+def test_a_switch_in_a_table_is_yes_or_no():
+    assert [cell(value) for value in (True, False, [True, 1], {"a": False})] == ["yes", "no", "yes, 1", "a=no"]

@@ -12,6 +12,7 @@ from tocsin.core.audit.actions import CLI
 from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.errors import UnknownChannelError
 from tocsin.core.records.as_json import to_json
+from tocsin.core.records.table import cell
 from tocsin.core.time.timestamps import timestamp
 from tocsin.delivery.model import WAITING, Delivery, DeliveryStatus
 from tocsin.delivery.short_ids import shortened
@@ -160,9 +161,7 @@ def _one(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     if arguments.change != "show":
         out.effect_done(f"the delivery is {'dismissed' if delivery.dismissed else document['status']}")
     shown = {**document, "channel": channel}
-    return out.listing(
-        document, ("field", "value"), ((name, "" if value is None else str(value)) for name, value in shown.items())
-    )
+    return out.listing(document, ("field", "value"), ((name, cell(value)) for name, value in shown.items()))
 
 
 def _counts(_: argparse.Namespace, options: Options, out: Console) -> int:

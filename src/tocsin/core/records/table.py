@@ -19,6 +19,8 @@ def cell(value: Any) -> str:
     """Return a JSON value as the text of a cell: `a, b` for a list, `name=value` for each entry of a mapping."""
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, Mapping):
         return ", ".join(f"{name}={cell(each)}" for name, each in value.items())
     return ", ".join(map(cell, value)) if isinstance(value, list | tuple) else str(value)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin.core.audit.actions import CLI
 from tocsin.core.records.as_json import to_json
-from tocsin.core.records.table import short_time
+from tocsin.core.records.table import cell, short_time
 from tocsin.core.text.strings import number_of
 from tocsin.features.contract import Commands
 from tocsin.features.jobs.branches import BranchDetails
@@ -167,7 +167,7 @@ def _tell(job: TaskJob, out: Console) -> None:
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}: {_shown(each)}" for name, each in value.items() if each is not None)
-    return ", ".join(value) if isinstance(value, list) else "" if value is None else str(value)
+    return cell(value)
 
 
 def _create(arguments: argparse.Namespace, out: Console, program: Program) -> int:

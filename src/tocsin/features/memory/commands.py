@@ -7,6 +7,7 @@ from pathlib import Path
 from tocsin.core.errors import ConfigError
 from tocsin.core.pages import ListPage
 from tocsin.core.records.as_json import to_json
+from tocsin.core.records.table import cell
 from tocsin.core.storage.files import read_limited
 from tocsin.features.contract import Commands
 from tocsin.features.memory.exchange import format_line, read_entries
@@ -202,7 +203,7 @@ def _get(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return DONE
     if read_options(arguments).verbose:
         shown = {name: value for name, value in to_json(entry).items() if name != "value"}
-        out.table(("field", "value"), [(name, _cell(value)) for name, value in shown.items()])
+        out.table(("field", "value"), [(name, cell(value)) for name, value in shown.items()])
         out.text("")
     out.text(entry.value)
     return DONE
@@ -210,12 +211,6 @@ def _get(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 def _tell(out: Console, entry: MemoryEntry, done: str) -> None:
     out.answer(entry, f"{done} {entry.key}")
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(value)
-    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _filter(arguments: argparse.Namespace, text: str = "") -> EntryFilter:
@@ -323,7 +318,7 @@ def _stats(_: argparse.Namespace, out: Console, program: Program) -> int:
         "by strength, 0 to 1": " ".join(map(str, stats["strength_histogram"])),
         "last decay": f"{last['at']}, {last['removed']} removed" if last else "never",
     }
-    out.table(("what", "value"), [(name, _cell(value)) for name, value in shown.items()])
+    out.table(("what", "value"), [(name, cell(value)) for name, value in shown.items()])
     return DONE
 
 

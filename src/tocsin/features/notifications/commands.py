@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tocsin.core.audit.actions import CLI
 from tocsin.core.records.as_json import to_json
+from tocsin.core.records.table import cell
 from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import NoticeLevel
@@ -149,15 +150,9 @@ def _tell(found: Notification, out: Console) -> None:
         out.document(document)
         return
     body = document.pop("body")
-    out.table(("field", "value"), [(name, _shown(value)) for name, value in document.items()])
+    out.table(("field", "value"), [(name, cell(value)) for name, value in document.items()])
     if body:
         out.text(f"\n{body}")
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "" if value is None else str(value)
 
 
 def _read(arguments: argparse.Namespace, out: Console, program: Program) -> int:

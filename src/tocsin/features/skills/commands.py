@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tocsin.core.process.sandbox import State
 from tocsin.core.records.as_json import to_json
+from tocsin.core.records.table import cell
 from tocsin.core.text.strings import number_of
 from tocsin.features.ability_records import AssistantRequest, AssistantRun
 from tocsin.features.contract import Commands
@@ -189,8 +190,7 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         "last run": f"{last['status']}, {last['started_at']}, {last['id']}" if last else "never",
         "runs in 30 days": skill["runs_30d"],
     }
-    rows = {name: ", ".join(value) if isinstance(value, list | tuple) else str(value) for name, value in shown.items()}
-    out.table(("field", "value"), list(rows.items()))
+    out.table(("field", "value"), [(name, cell(value)) for name, value in shown.items()])
     _tell_mistakes(detail, out)
     return DONE
 

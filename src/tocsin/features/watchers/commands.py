@@ -3,13 +3,12 @@
 import argparse
 import os
 from pathlib import Path
-from typing import Any
 
 from tocsin.core.config.data_dir import require_usable
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.value import shorten
 from tocsin.core.records.as_json import to_json
-from tocsin.core.records.table import short_time
+from tocsin.core.records.table import cell, short_time
 from tocsin.features.contract import Commands
 from tocsin.features.file_schemas import write_schemas
 from tocsin.features.watchers.feature import WATCHERS_FILE
@@ -147,7 +146,7 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return DONE
     last = record["last_run"]
     fields = {key: value for key, value in record.items() if key not in {"recent", "last_event", "last_run"}}
-    rows = [(key.replace("_", " "), _value(value)) for key, value in fields.items()]
+    rows = [(key.replace("_", " "), cell(value)) for key, value in fields.items()]
     rows.append(("last run", f"{last['status']}, {last['started_at']}, {last['id']}" if last else "never"))
     out.table(("field", "value"), rows)
     if record["recent"]:
@@ -155,14 +154,6 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         seen = [(each["at"], each["type"], each["path"], each["run_id"] or "") for each in record["recent"]]
         out.table(("at", "change", "file", "run"), seen)
     return DONE
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return "" if value is None else str(value)
 
 
 def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
