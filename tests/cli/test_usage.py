@@ -107,6 +107,9 @@ def test_without_a_word_the_commands_are_listed(cli: Cli):
         (("ask", "what", "is", "it?"), "tocsin ask 'what is it?'"),
         (("triggers", "test", "disk", "home"), "tocsin triggers test 'disk home'"),
         (("audit", "search", "disk", "home"), "tocsin audit search 'disk home'"),
+        (("ssh", "run", "--host", "web1", "df", "/"), "tocsin ssh run --host web1 'df /'"),
+        (("memory", "set", "printer", "second", "floor"), "tocsin memory set printer 'second floor'"),
+        (("jobs", "create", "Fix", "it"), "tocsin jobs create 'Fix it'"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -118,6 +121,12 @@ def test_a_text_without_quotes_is_shown_with_them(cli: Cli, call: tuple[str, ...
 
 def test_an_unknown_option_behind_a_text_is_not_taken_for_a_word_of_it(cli: Cli):
     assert "unrecognized arguments: b --loud\n  hint: see" in cli("send", "slack", "#ops", "a", "b", "--loud").err
+
+
+def test_words_with_one_dash_behind_a_command_are_told_to_need_quotes(cli: Cli):
+    done = cli("ssh", "run", "--host", "web1", "rm", "-rf", "/")
+    assert done.code == 2
+    assert mentions(done.err, "quotes", "tocsin ssh run --help")
 
 
 @pytest.mark.parametrize(

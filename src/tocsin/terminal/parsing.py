@@ -84,7 +84,10 @@ def _left_over(arguments: argparse.Namespace, extra: list[str], argv: list[str])
         return UsageError(sentence, prog=arguments.parser.prog, hint=hint)
     name = getattr(arguments, "free_text", "")
     if not name or any(word.startswith("-") for word in extra):
-        return UsageError(_unrecognized(extra, arguments.parser.long_options()), prog=arguments.parser.prog)
+        prog = arguments.parser.prog
+        of_text = name and not any(word.startswith("--") for word in extra)  # `-rf` is rather a word of `rm -rf /`
+        hint = f"put a {name.rstrip('_')} of several words in quotes, or see {prog} --help" if of_text else ""
+        return UsageError(_unrecognized(extra, arguments.parser.long_options()), prog=prog, hint=hint)
     from shlex import join
 
     words = [getattr(arguments, name), *extra]
@@ -93,7 +96,7 @@ def _left_over(arguments: argparse.Namespace, extra: list[str], argv: list[str])
     # If options are between the words, do not suggest a corrected call.
     corrected = ["tocsin", *argv[: starts[-1]], text, *argv[starts[-1] + len(words) :]] if starts else [text]
     return UsageError(
-        f"unexpected arguments after the {name}: {' '.join(extra)}",
+        f"unexpected arguments after the {name.rstrip('_')}: {' '.join(extra)}",
         prog=arguments.parser.prog,
         hint=f"put text of several words in quotes: {join(corrected)}",
     )

@@ -97,6 +97,7 @@ def test_a_mistake_in_the_file_is_told_with_its_place(tmp_path: Path, host: str,
 
 def test_a_name_is_used_once(tmp_path: Path):
     assert "line 2" in problem_of(tmp_path, "hosts:\n- name: a\n- name: a\n")
+    assert "line 1" in problem_of(tmp_path, "hosts: [{name: a}, {name: a}]\n")
 
 
 async def test_jump_hosts_that_go_in_a_circle_or_nowhere_are_refused(site: Site):

@@ -1,6 +1,8 @@
 """Whether a machine answers: by ICMP where the system allows it, else by a connection to the port of SSH."""
 
+import errno
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -51,3 +53,9 @@ async def test_each_address_of_a_host_is_tried_until_one_answers():
         nobody, somebody = (socket.AF_INET, ("0.0.0.0", 0)), (socket.AF_INET, listener.getsockname())
         assert (await reach([nobody, somebody])).ok
     assert not (await reach([nobody])).ok
+
+
+async def test_a_refused_connection_is_told_in_the_words_of_the_system():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        closed = socket.AF_INET, listener.getsockname()
+    assert (await reach([closed])).error in {"", os.strerror(errno.ECONNREFUSED)}  # empty if ICMP is allowed

@@ -66,6 +66,10 @@ MORE_MISTAKES = """\
             ],
         ),
         (
+            "[{name: a, path: /srv, command: x}, {name: a, path: /etc, command: y}]",
+            ["1:44: [1].name: the watcher in line 1 already has this name"],
+        ),
+        (
             MORE_MISTAKES,
             [
                 "'-a' is not a valid watcher name",

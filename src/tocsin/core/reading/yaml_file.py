@@ -1,10 +1,10 @@
 """Read YAML 1.2 files without aliases, anchors, tags, merge keys and multiple documents."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from tocsin.core.reading.value import DUPLICATE, shorten
 from tocsin.core.reading.yaml_node import (
@@ -20,6 +20,9 @@ from tocsin.core.reading.yaml_node import (
     describe_kind,
 )
 from tocsin.core.storage.files import read_limited
+
+if TYPE_CHECKING:
+    from tocsin.core.reading.fields import RecordValues
 
 T = TypeVar("T")
 
@@ -212,6 +215,17 @@ class _Level:
     content: list[Node] | dict[str, Node]
     key: str | None = None
     key_place: SourcePosition = TOP
+
+
+def refuse_repeated(records: "Iterable[RecordValues[Node]]", key: str, sentence: str) -> None:
+    """Record an error about each value of `key` that an earlier record has; `{}` in the sentence is that one's line."""
+    first: dict[object, RecordValues[Node]] = {}
+    for each in records:
+        if not (value := each[key]):
+            continue
+        earlier = first.setdefault(value, each)
+        if earlier is not each:
+            each.given[key].refuse(sentence.format(earlier.source.place.line), DUPLICATE)
 
 
 def _place(mark: Any) -> SourcePosition:

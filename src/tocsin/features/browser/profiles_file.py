@@ -17,8 +17,7 @@ from tocsin.core.reading.fields import (
     TextType,
 )
 from tocsin.core.reading.json_schema import either_schema
-from tocsin.core.reading.value import DUPLICATE
-from tocsin.core.reading.yaml_file import parse_yaml
+from tocsin.core.reading.yaml_file import parse_yaml, refuse_repeated
 from tocsin.core.reading.yaml_node import Node
 from tocsin.core.storage.files import WatchedFile
 from tocsin.features.browser.model import NAME, NAME_RULE, BrowserDriver, BrowserKind, BrowserProfile
@@ -122,10 +121,10 @@ def _read(root: Node, folder: Path) -> tuple[BrowserProfile, ...]:
     for each in records:
         for reason in _mistakes(each):
             each.source.refuse(reason)
-    _refuse_repeated(records, "name", "the profile in line {} already has this name")
-    _refuse_repeated(records, "user_data_dir", "the profile in line {} already has this directory")
-    _refuse_repeated(records, "default", "the profile in line {} is already the default")
-    _refuse_repeated(records, "port", "the profile in line {} already has this port")
+    refuse_repeated(records, "name", "the profile in line {} already has this name")
+    refuse_repeated(records, "user_data_dir", "the profile in line {} already has this directory")
+    refuse_repeated(records, "default", "the profile in line {} is already the default")
+    refuse_repeated(records, "port", "the profile in line {} already has this port")
     return tuple(_profile(each, folder) for each in records)
 
 
@@ -163,16 +162,6 @@ def _is_local(endpoint: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _refuse_repeated(records: list[RecordValues[Node]], name: str, sentence: str) -> None:
-    first: dict[object, RecordValues[Node]] = {}
-    for each in records:
-        if not (value := each[name]):
-            continue
-        earlier = first.setdefault(value, each)
-        if earlier is not each:
-            each.given[name].refuse(sentence.format(earlier.source.place.line), DUPLICATE)
 
 
 def _profile(read: RecordValues[Node], folder: Path) -> BrowserProfile:

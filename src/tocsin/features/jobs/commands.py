@@ -91,7 +91,7 @@ def _configure_create(parser: argparse.ArgumentParser) -> None:
         "--priority", choices=priorities, default=str(TaskPriority.NORMAL), help="priority of the task job"
     )
     parser.add_argument("--label", action="append", default=[], help="label; may be repeated")
-    parser.set_defaults(run=_create)
+    parser.set_defaults(run=_create, free_text="title")
 
 
 def _configure_complete(parser: argparse.ArgumentParser) -> None:

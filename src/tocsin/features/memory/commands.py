@@ -123,7 +123,7 @@ def _configure_set(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--pin", action="store_true", help="pin the entry, so that it does not decay")
     parser.add_argument("--if-absent", action="store_true", help="fail if the key already exists")
-    parser.set_defaults(run=_set)
+    parser.set_defaults(run=_set, free_text="value")
 
 
 def _configure_finding(search: argparse.ArgumentParser, listing: argparse.ArgumentParser) -> None:
@@ -134,7 +134,7 @@ def _configure_finding(search: argparse.ArgumentParser, listing: argparse.Argume
     search.add_argument(
         "--limit", type=whole_number(1, 200), default=20, help="maximum number of results, 1 to 200 (default: 20)"
     )
-    search.set_defaults(run=_search)
+    search.set_defaults(run=_search, free_text="query")
     listing.epilog = "example: tocsin memory list --sort strength --tag office"
     listing.add_argument(
         "--sort", choices=SORTS, default="updated_at", help="order of the results (default: newest first)"

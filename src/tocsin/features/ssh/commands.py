@@ -101,7 +101,7 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", default="", metavar="DESTINATION", help="profile or target to send the results to")
     parser.add_argument("--dry-run", action="store_true", help="list the hosts and the command, and run nothing")
     parser.add_argument("command", metavar="COMMAND", help="command as one argument, for the shell of each host")
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=_run, free_text="command")
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:

@@ -20,8 +20,8 @@ from tocsin.core.reading.fields import (
     RecordValues,
     TextType,
 )
-from tocsin.core.reading.value import DUPLICATE, near_word, shorten
-from tocsin.core.reading.yaml_file import parse_yaml
+from tocsin.core.reading.value import near_word, shorten
+from tocsin.core.reading.yaml_file import parse_yaml, refuse_repeated
 from tocsin.core.reading.yaml_node import Node
 from tocsin.core.storage.files import WatchedFile
 from tocsin.features.ssh.model import (
@@ -199,11 +199,7 @@ def _read(root: Node) -> HostsFile:
         return HostsFile()
     read = HOSTS_FILE.read(root)
     hosts = [_host(each) for each in read["hosts"]]
-    seen: dict[str, int] = {}
-    for each in read["hosts"]:
-        first = seen.setdefault(each["name"], each.source.place.line)
-        if each["name"] and first != each.source.place.line:
-            each.given["name"].refuse(f"the host in line {first} already has this name", DUPLICATE)
+    refuse_repeated(read["hosts"], "name", "the host in line {} already has this name")
     return HostsFile(tuple(hosts), {name: tuple(members) for name, members in read["groups"].items()})
 
 

@@ -9,8 +9,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.expressions.template import placeholder_problem
 from tocsin.core.reading.fields import ListType, RecordValues
 from tocsin.core.reading.records import record_type
-from tocsin.core.reading.value import DUPLICATE
-from tocsin.core.reading.yaml_file import parse_yaml
+from tocsin.core.reading.yaml_file import parse_yaml, refuse_repeated
 from tocsin.core.reading.yaml_node import Node
 from tocsin.core.storage.files import WatchedFile, make_directory, only_writer, read_limited, write_atomically
 from tocsin.features.file_schemas import modeline
@@ -41,17 +40,10 @@ def read_rules(content: bytes, path: Path) -> tuple[WatcherRule, ...]:
 def _read(root: Node) -> tuple[WatcherRule, ...]:
     if root.absent or root.is_null:
         return ()
-    found: list[WatcherRule] = []
-    lines: dict[str, int] = {}
-    for read in RULES.read(root):
-        line = read.source.place.line
-        first = lines.setdefault(read["name"], line)
-        if read["name"] and first != line:
-            read.given["name"].refuse(f"the watcher in line {first} already has this name", DUPLICATE)
-        rule = _rule(read, line)
-        if rule is not None:
-            found.append(rule)
-    return tuple(found)
+    records = RULES.read(root)
+    refuse_repeated(records, "name", "the watcher in line {} already has this name")
+    rules = [_rule(read, read.source.place.line) for read in records]
+    return tuple(rule for rule in rules if rule is not None)
 
 
 def _rule(read: RecordValues[Node], line: int) -> WatcherRule | None:

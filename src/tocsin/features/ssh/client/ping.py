@@ -88,8 +88,13 @@ async def _tcp(family: int, address: tuple[object, ...]) -> Ping:
         except TimeoutError:
             return Ping(False, error="no answer")
         except OSError as error:
-            return Ping(False, error=error.strerror or str(error))
+            return Ping(False, error=_reason(error))
     return Ping(True, "tcp", _since(started))
+
+
+def _reason(error: OSError) -> str:
+    """Return the system's sentence for an error; asyncio replaces it by one with the address."""
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 def _since(started: float) -> int:
