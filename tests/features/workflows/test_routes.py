@@ -2,6 +2,7 @@
 
 from textwrap import dedent
 
+from tests.facts import mentions
 from tests.features.workflows.conftest import WorkflowBench
 from tests.waiting import eventually
 
@@ -103,6 +104,8 @@ async def test_a_workflow_is_saved_unless_it_has_mistakes_or_was_changed(client:
     for stale in (path, "/api/workflows/other"):
         answer = await client.call("PUT", stale, {"yaml": text}, headers={"If-Match": etag})
         assert (answer.status, answer.json()["code"]) == (412, "precondition-failed")
+    there = await client.call("PUT", path, {"yaml": text}, headers={"If-None-Match": "*"})
+    assert (there.status, mentions(there.json()["detail"], "nightly", "already exists")) == (412, True)
     assert "du" in file.read_text()
     assert (await client.call("PUT", "/api/workflows/-x", {"yaml": text})).json()["errors"][0]["parameter"] == "name"
     assert [(entry.action, entry.source, entry.metadata["created"]) for entry in flows.bench.audit()] == [

@@ -130,8 +130,10 @@ class WorkflowFolder:
         make_directory(self.path)
         with only_writer(self.path):
             present = read_limited(path) if path.exists() else None
-            if digest is not None and digest != ("" if present is None else sha256(present).hexdigest()):
-                raise WorkflowChangedError(f"{path.name} was changed concurrently", hint="read it again")
+            if digest == "" and present is not None:
+                raise WorkflowChangedError(f"workflow {name} already exists", hint="choose another name, or edit it")
+            if digest and (present is None or digest != sha256(present).hexdigest()):
+                raise WorkflowChangedError(f"workflow {name} was changed concurrently", hint="read it again")
             write_atomically(path, content)
         return self.get(name, around), present is None
 
