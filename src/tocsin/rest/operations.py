@@ -177,11 +177,9 @@ class Operation(APIRoute):
             return
         kind = read_media_type(request)
         if kind not in self.media:
-            found = kind or "no Content-Type"
+            found = f", not {kind[:100]}" if kind else ""
             wanted = " or ".join(f"`Content-Type: {media}`" for media in self.media)
-            raise HttpProblemError(
-                "unsupported-media-type", f"The body must have the media type {wanted}, not {found[:100]}."
-            )
+            raise HttpProblemError("unsupported-media-type", f"The body must have the media type {wanted}{found}.")
         if kind == JSON:
             value = await request.json()
             if not isinstance(value, dict):

@@ -52,10 +52,9 @@ def _error(issue: JsonIssue) -> dict[str, str]:
 def parse_json_object(kind: str, raw: bytes) -> Members:
     """Return the members of the JSON object in `raw`; raise 415, 400 or 422 if it is invalid."""
     if kind != "application/json":
-        found = kind or "no Content-Type"
+        found = f", not {kind[:100]}" if kind else ""
         raise HttpProblemError(
-            "unsupported-media-type",
-            f"The body must be JSON with `Content-Type: application/json`, not {found[:100]}.",
+            "unsupported-media-type", f"The body must be JSON with `Content-Type: application/json`{found}."
         )
     try:
         body = decode_json(raw)
