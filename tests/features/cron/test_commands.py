@@ -1,6 +1,8 @@
 """`tocsin cron` as a person at a terminal and a program use it."""
 
+import os
 import re
+import time
 
 import pytest
 from tests.cli.conftest import Cli, cli
@@ -212,6 +214,18 @@ def test_a_job_in_a_file_is_shown_with_its_source_and_cannot_be_edited(cli: Cli)
     assert "1:11: schedule: minute 61 is outside 0-59" in done.err
     assert "*/15 * * * *" in done.out
     assert cli("cron", "disable", "disk").code == 0
+
+
+def test_a_command_removes_the_job_of_a_file_that_has_been_gone_for_seconds(cli: Cli):
+    folder = cli.data_dir / "cron.d"
+    folder.mkdir(parents=True)
+    (folder / "disk.yaml").write_text("schedule: '@daily'\ncommand: df -h\n")
+    assert [job["name"] for job in cli("cron", "list", "--json").json()] == ["disk"]
+    (folder / "disk.yaml").unlink()
+    earlier = time.time() - 60
+    os.utime(folder, (earlier, earlier))
+    assert cli("cron", "list", "--json").json() == []
+    assert "cron.remove" in cli("audit", "tail").out
 
 
 def test_output_to_an_unknown_place_is_refused(cli: Cli):

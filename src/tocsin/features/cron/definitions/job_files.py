@@ -98,8 +98,10 @@ class JobFiles:
             is_new = name not in known or name in self._refused or before.get(name) != stamp
             if name not in writing and is_new:
                 await self._take(name, known.get(name), await to_thread(self._read, name))
-        for name in known.keys() - stamps.keys():
-            await self._miss(known[name])
+        missing = known.keys() - stamps.keys()
+        settled = bool(missing) and await to_thread(self._is_settled)
+        for name in missing:
+            await self._miss(known[name], for_long=settled)
         self._refused &= stamps.keys()
         self._gone_since = {name: at for name, at in self._gone_since.items() if name not in stamps}
         left = {name: before[name] for name in writing & before.keys()}
@@ -210,9 +212,19 @@ class JobFiles:
             detail = f"{definition.name}: {', '.join(fields)}"
             self._audit.record(CRON_EDIT, detail, source=CRON.name, metadata=facts)
 
-    async def _miss(self, job: CronJob) -> None:
+    def _is_settled(self) -> bool:
+        """Whether no file was added to the folder or removed from it within the last two seconds."""
+        with suppress(OSError):
+            return self._now_ns() - self.folder.stat().st_mtime_ns >= GONE_AFTER_S * 1e9
+        return False
+
+    async def _miss(self, job: CronJob, *, for_long: bool) -> None:
+        """Remove the job of a missing file once it has been missing for two seconds.
+
+        A command cannot wait for that; it sees only whether the file has been missing `for_long`.
+        """
         since = self._gone_since.setdefault(job.file, self._clock.monotonic())
-        if self._clock.monotonic() - since < GONE_AFTER_S:
+        if not for_long and self._clock.monotonic() - since < GONE_AFTER_S:
             return
         del self._gone_since[job.file]
         await self._store.remove(job.id)
