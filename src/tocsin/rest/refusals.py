@@ -86,13 +86,14 @@ def build_problem(
         code = "conflict"
     if brief and code in {"not-found", "run-already-active"}:
         return HttpProblemError(code, f"{PROBLEMS[code].title}. Use a token with the scope read to see the details.")
-    detail = _detail(str(error) if brief else error.sentence())
+    detail = as_detail(str(error) if brief else error.sentence())
     if code == "validation-failed" and error.body_key:
         return HttpProblemError(code, detail, [field_error([error.body_key], "bad-value", detail)])
     return HttpProblemError(code, detail)
 
 
-def _detail(sentence: str) -> str:
+def as_detail(sentence: str) -> str:
+    """Return the sentence of an error as the `detail` of a problem: with a capital letter and a full stop."""
     return f"{sentence[:1].upper()}{sentence[1:]}{'' if sentence.endswith(('.', '?', '!')) else '.'}"
 
 
@@ -156,7 +157,7 @@ def pointing_out(body: Mapping[str, Any]) -> Iterator[None]:
         yield
     except InvalidRecordError as error:
         if not error.issues:  # not the body is wrong, but the record it is about
-            raise HttpProblemError("conflict", _detail(error.sentence())) from None
+            raise HttpProblemError("conflict", as_detail(error.sentence())) from None
         places = {name: place for place, name in enumerate(body)}
         issues = sorted(error.issues, key=lambda issue: places.get(str(next(iter(issue.steps), "")), len(places)))
         count = "1 field needs" if error.count == 1 else f"{error.count} fields need"

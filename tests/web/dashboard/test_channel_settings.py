@@ -74,8 +74,8 @@ async def test_a_provider_that_does_not_answer_is_a_502_and_nothing_is_stored(wh
     ("values", "name", "code"),
     [
         ({}, "", "missing"),
-        ({"BOTCHAT_BOT_TOKEN": "nonsense"}, "BOTCHAT_BOT_TOKEN", "invalid-value"),
-        ({"BOTCHAT_BOT_TOKEN": f"{TOKEN}\nDASHBOARD_PASS=x"}, "BOTCHAT_BOT_TOKEN", "invalid-value"),
+        ({"BOTCHAT_BOT_TOKEN": "nonsense"}, "BOTCHAT_BOT_TOKEN", "bad-value"),
+        ({"BOTCHAT_BOT_TOKEN": f"{TOKEN}\nDASHBOARD_PASS=x"}, "BOTCHAT_BOT_TOKEN", "bad-value"),
         ({"DASHBOARD_PASS": "x"}, "DASHBOARD_PASS", "unknown-key"),
         ({"BOTCHAT_PARSE_MODE": "HTML"}, "BOTCHAT_BOT_TOKEN", "missing"),
     ],

@@ -32,6 +32,7 @@ from tocsin.rest.models import MAX_NAME
 from tocsin.rest.operations import operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.problems import HttpProblemError
+from tocsin.rest.refusals import as_detail
 
 StatusWord = Literal["queued", "running", "completed", "failed", "cancelled"]
 OutcomeWord = Literal["completed", "failed", "cancelled"]
@@ -128,7 +129,7 @@ class JobRoutes:
         try:
             return await self._jobs.branches.details(job, patch=patch)
         except TaskConflictError as error:  # it has no branch, or has it no more
-            raise HttpProblemError("not-found", f"{error.sentence()}.") from None
+            raise HttpProblemError("not-found", as_detail(error.sentence())) from None
 
     @operation("GET", "/api/jobs/{jid}", problems=("not-found",), answer=TaskJob)
     async def get_job(self, jid: str, response: Response) -> Any:
@@ -200,7 +201,7 @@ def _version(job: TaskJob) -> object:
 
 
 def _not_allowed(error: TaskTransitionError) -> HttpProblemError:
-    return HttpProblemError("invalid-transition", f"{error.sentence()}.", facts={"allowed": list(error.allowed)})
+    return HttpProblemError("invalid-transition", as_detail(error.sentence()), facts={"allowed": list(error.allowed)})
 
 
 OPERATIONS = operations_of("jobs", JobRoutes, {GitFailedError: "conflict"})

@@ -33,6 +33,7 @@ from tocsin.rest.operations import operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import accepted_type
 from tocsin.rest.problems import HttpProblemError
+from tocsin.rest.refusals import as_detail
 
 FEED_ITEMS = 50
 JSON_FEED, ATOM = "application/feed+json", "application/atom+xml"
@@ -215,10 +216,10 @@ class NotificationRoutes:
         try:
             return await self._opened.receivers.add(body.channel, body.target, source=DASHBOARD.name)
         except (ConfigError, WriteError) as error:
-            raise HttpProblemError("not-ready", f"{error.sentence()}.") from None
+            raise HttpProblemError("not-ready", as_detail(error.sentence())) from None
         except TocsinError as error:
-            issue = {"pointer": "#/target", "code": "invalid-value", "detail": error.sentence()}
-            raise HttpProblemError("validation-failed", f"{error.sentence()}.", [issue]) from None
+            issue = {"pointer": "#/target", "code": "bad-value", "detail": error.sentence()}
+            raise HttpProblemError("validation-failed", as_detail(error.sentence()), [issue]) from None
 
     @operation("GET", "/api/notifications/{nid}", extension=True, problems=("not-found",), answer=Notification)
     async def get_notification(self, nid: str, response: Response) -> Any:

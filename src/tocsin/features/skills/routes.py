@@ -20,6 +20,7 @@ from tocsin.rest.operations import operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.problems import HttpProblemError
+from tocsin.rest.refusals import as_detail
 from tocsin.runs.model import Run
 
 
@@ -100,7 +101,7 @@ class SkillRoutes:
             begun = await begin(self._skills, name, call, dry_run=wish.dry_run)
         except DependencyMissingError as error:
             facts = {"missing": list(error.missing)}
-            raise HttpProblemError("dependency-missing", f"{error.sentence()}.", facts=facts) from None
+            raise HttpProblemError("dependency-missing", as_detail(error.sentence()), facts=facts) from None
         return JSONResponse(to_json(begun)) if isinstance(begun, Run) else await answer_run(request, begun)
 
 

@@ -20,6 +20,7 @@ from tocsin.rest.bodies import RequestBody
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.operations import operation
 from tocsin.rest.problems import HttpProblemError
+from tocsin.rest.refusals import as_detail
 
 MAX_VALUE_CHARS = 4_096
 
@@ -137,7 +138,7 @@ class ChannelSettingsRoutes:
             try:
                 await asyncio.to_thread(change_env_file, settings.own_file, given)
             except TocsinError as error:
-                raise HttpProblemError("not-ready", f"{error.sentence()}.") from None
+                raise HttpProblemError("not-ready", as_detail(error.sentence())) from None
             self._registry.replace_settings(spec.kind, changed)
             self._audit.record(CHANNEL_CONNECT, detail, source=caller.source, metadata={**facts, **caller.facts})
         return ChannelConnection(
@@ -151,13 +152,13 @@ class ChannelSettingsRoutes:
         try:
             return self._registry.spec(channel)
         except TocsinError as error:
-            raise HttpProblemError("not-found", f"{error.sentence()}.") from None
+            raise HttpProblemError("not-found", as_detail(error.sentence())) from None
 
     async def _try(self, spec: ChannelSpec, settings: Settings) -> Receipt:
         try:
             adapter = self._registry.with_settings(settings).adapter(spec.kind)
         except TocsinError as error:
-            raise HttpProblemError("validation-failed", f"{error.sentence()}.") from None
+            raise HttpProblemError("validation-failed", as_detail(error.sentence())) from None
         return await adapter.try_connection()
 
 
@@ -190,12 +191,12 @@ def _issues(spec: ChannelSpec, settings: Settings, given: Mapping[str, str]) -> 
         elif source := _fixed_by(settings, name):
             yield _issue(name, "conflict", f"It is set in {source}, which takes precedence; change it there")
         elif not value or not value.isprintable():
-            yield _issue(name, "invalid-value", "Expected one line of printable characters")
+            yield _issue(name, "bad-value", "Expected one line of printable characters")
         else:
             try:
                 variable.parse(value)
             except ValueError as error:
-                yield _issue(name, "invalid-value", f"Expected {error}")
+                yield _issue(name, "bad-value", f"Expected {error}")
     for name in settings.only(spec.variables).missing():
         if name not in given:
             yield _issue(name, "missing", "Required")
