@@ -176,6 +176,8 @@ def test_schedules_are_said_in_words(schedule: str, words: str):
         ("0 0 0 * * *", "this has 6: seconds and years are not supported", ""),
         ("@dayly", "(did you mean '@daily'?)", ""),
         ("@rebot", "(did you mean '@reboot'?)", ""),
+        ("@every 5m", "write `every 5m`", ""),
+        ("CRON_TZ=UTC 0 9 * * *", "set `timezone`", ""),
         ("at starts", "'starts' is not a valid time", ""),
         ("every 0s", "'0s' is not an interval from 1 s to 366 days", ""),
         ("every", "'' is not an interval from 1 s to 366 days: for example `every 15m`", ""),

@@ -106,10 +106,14 @@ class CronExpression:
 def _check(text: str) -> None:
     if text.startswith("@"):
         names = [*ALIASES, "@reboot"]
+        if text.lower().startswith("@every "):
+            raise ScheduleError(f"unknown schedule {shorten(text)!r}", hint=f"write `{shorten(text[1:])}`")
         raise ScheduleError(
             f"unknown schedule {shorten(text)!r}{suggestion(text.lower(), names)}", hint=f"use {', '.join(names)}"
         )
     fields = text.split()
+    if fields and fields[0].upper().startswith(("TZ=", "CRON_TZ=")):
+        raise ScheduleError("a schedule does not name its time zone", hint="set `timezone` instead")
     if len(fields) != len(_RULES):
         raise ScheduleError(
             "a cron expression needs 5 fields (minute, hour, day of month, month, day of week), but this has "
