@@ -7,6 +7,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 from tests.e2e.dashboard.served import serve_dashboard
@@ -44,7 +45,7 @@ async def test_without_a_token_the_account_reads_and_sends(server):
 
 @pytest.mark.parametrize("settings", [{"TOCSIN_TOKEN": "tcs_wrong"}])
 async def test_a_wrong_token_is_an_error_with_a_sentence(server):
-    assert "token" in (await ask(server, "tools/list"))["error"]["message"]
+    assert "TOCSIN_TOKEN" in (await ask(server, "tools/list"))["error"]["message"]
 
 
 async def test_an_operator_asks_as_the_local_account_in_the_audit_log(server, agent):
@@ -78,12 +79,29 @@ async def test_a_line_that_is_too_long_is_read_without_keeping_it_and_the_next_o
     assert [len(line) for line in found] == [MAX_LINE + 1, 2, 4]
 
 
+def run_tocsin(data_dir: Path, *words: str, stdin: TextIO | None = None, **settings: str):
+    """Run a command to its end."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(data_dir), "TOCSIN_DATA_DIR": str(data_dir), "REDIS_URL": "off"}
+    command = [Path(sys.executable).parent / "tocsin", *words]
+    return subprocess.run(
+        command, env={**env, **settings}, cwd=data_dir, stdin=stdin, capture_output=True, text=True, check=False
+    )
+
+
 def tocsin(data_dir: Path, *words: str, **settings: str):
     """Return the status and the JSON document of a command."""
-    env = {"PATH": os.environ["PATH"], "HOME": str(data_dir), "TOCSIN_DATA_DIR": str(data_dir), "REDIS_URL": "off"}
-    command = [Path(sys.executable).parent / "tocsin", *words, "--json"]
-    done = subprocess.run(command, env={**env, **settings}, cwd=data_dir, capture_output=True, text=True, check=False)
+    done = run_tocsin(data_dir, *words, "--json", **settings)
     return done.returncode, json.loads(done.stdout)
+
+
+def test_lines_of_a_file_are_answered_and_an_empty_device_ends_the_server(tmp_path):
+    asked = tmp_path / "asked"
+    asked.write_text('{"jsonrpc": "2.0", "id": 2, "method": "ping"}\n')
+    for source, replies in ((asked, [{"jsonrpc": "2.0", "id": 2, "result": {}}]), (Path(os.devnull), [])):
+        with source.open() as stdin:
+            done = run_tocsin(tmp_path, "mcp", stdin=stdin)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert [json.loads(line) for line in done.stdout.splitlines()] == replies
 
 
 def test_setup_and_doctor_try_the_connection_and_name_what_mcp_tools_offers_in_vain(tmp_path):

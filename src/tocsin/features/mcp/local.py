@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import stat
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from functools import cached_property
@@ -13,6 +15,7 @@ from tocsin.features.mcp.service import MAX_AT_ONCE, AgentTools
 from tocsin.rest.in_process import request_in_process
 
 MAX_LINE = 1_048_576
+UNAUTHORIZED = 401
 OpenDashboard = Callable[[str, frozenset[str]], Any]
 _LISTING, _CALLING = "tools/list", "tools/call"
 
@@ -59,6 +62,9 @@ class LocalServer:
         headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
         scope = {"method": "POST", "path": "/mcp", "headers": headers}
         response = await request_in_process(self._dashboard, scope, line)
+        if response.status == UNAUTHORIZED:
+            wrong = f"The token in {TOCSIN_TOKEN.name} is wrong or was revoked: `tocsin tokens list` shows the tokens."
+            return _encoded(error_reply(INVALID_REQUEST, wrong, request_id))
         if b"problem" in response.media_type:
             return _encoded(error_reply(INVALID_REQUEST, json.loads(response.body)["detail"], request_id))
         return response.body
@@ -70,14 +76,37 @@ def _encoded(reply: McpReply) -> bytes:
 
 async def serve_standard_streams(agents: AgentTools, open_dashboard: OpenDashboard) -> None:
     """Serve until the client closes standard input."""
-    reader = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    reader = await _open_input()
 
     def write(reply: bytes) -> None:
         sys.stdout.buffer.write(reply)
         sys.stdout.buffer.flush()
 
     await LocalServer(agents, open_dashboard).serve(read_lines(reader), write)
+
+
+async def _open_input() -> asyncio.StreamReader:
+    """Return standard input, of which the loop can follow pipes, sockets and terminals, but no file or `/dev/null`."""
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+    if sys.stdin is None:  # it is closed
+        reader.feed_eof()
+    elif _can_be_followed(loop, sys.stdin.fileno()):
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    else:
+        reader.feed_data(await asyncio.to_thread(sys.stdin.buffer.read))
+        reader.feed_eof()
+    return reader
+
+
+def _can_be_followed(loop: asyncio.AbstractEventLoop, descriptor: int) -> bool:
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return False
+    try:
+        loop.add_reader(descriptor, lambda: None)
+    except PermissionError:  # epoll_ctl(2): the file does not support epoll
+        return False
+    loop.remove_reader(descriptor)
+    return True
 
 
 async def read_lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:

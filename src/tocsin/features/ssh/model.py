@@ -242,7 +242,7 @@ class SshRequest:
     def check(self) -> None:
         """Raise ConfigError for invalid values."""
         if not self.command.strip():
-            raise ConfigError("the command is empty", hint="give the command to run on the hosts")
+            raise ConfigError("the command is empty", hint="give the command to run on the hosts", body_key="command")
         if "\0" in self.command or "\0" in self.working_dir:
             raise ConfigError("a command must not contain a NUL character", hint="remove it")
         if len(self.command.encode(errors="replace")) > MAX_COMMAND:
