@@ -489,9 +489,10 @@ async def test_instants_while_a_job_is_disabled_are_not_missed(crontab: Crontab,
     assert await crontab.runs() == []
 
 
-async def test_a_job_paused_until_a_time_runs_again_then(crontab: Crontab, service: Service):
+@pytest.mark.parametrize("until", [START + 25, START + 30])
+async def test_a_job_paused_until_a_time_runs_again_then(crontab: Crontab, service: Service, until: float):
     await crontab.add("every 10s")
-    await crontab.jobs.disable("job", HUMAN, until=START + 25)
+    await crontab.jobs.disable("job", HUMAN, until=until)
     await service.pass_time(30)
     await service.quiet()
     assert [run.scheduled_for for run in await crontab.runs()] == [START + 30]

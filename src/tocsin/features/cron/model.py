@@ -302,9 +302,9 @@ class CronJob:
 
     @property
     def begins_after(self) -> float:
-        """The moment after which instants are still undecided."""
+        """The moment after which instants are still undecided; one that is exactly at the end of a pause is due."""
         start_at = self.definition.start_at if self.definition else None
-        return max(self.cursor, self.paused_until or 0.0, (start_at or 0.0) - 0.001)
+        return max(self.cursor, (self.paused_until or 0.0) - 0.001, (start_at or 0.0) - 0.001)
 
     def next_instant(self) -> float | None:
         """Return the next instant without jitter, `None` after the last one; raises ScheduleError."""
