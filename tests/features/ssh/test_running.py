@@ -135,6 +135,7 @@ async def test_no_further_host_begins_after_a_failure(site: Site, machine: Machi
     run = await site.run("exit 1", "web0", "web1", "web2", max_parallel=1, stop_on_failure=True)
     assert [host.status for host in run.hosts] == [HostStatus.FAILED, HostStatus.SKIPPED, HostStatus.SKIPPED]
     assert run.status is RunStatus.FAILED
+    assert mentions(run.reason or "", "1 of 3")
 
 
 async def test_a_cancelled_run_ends_where_it_works_and_does_not_begin_elsewhere(

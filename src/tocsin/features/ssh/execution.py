@@ -207,7 +207,8 @@ def summary_of(results: Sequence[HostResult]) -> RunResult:
         return RunResult(RunStatus.SUCCEEDED, exit_code=code)
     shown = [f"{result.host}: {result.status.replace('_', ' ')}" for result in failed[:_SHOWN]]
     more = [f"and {len(failed) - _SHOWN} more"] if len(failed) > _SHOWN else []
-    reason = f"failed on {len(failed)} of {number_of(len(results), 'host')} ({', '.join(shown + more)})"
+    ran = sum(result.status is not HostStatus.SKIPPED for result in failed)
+    reason = f"failed on {ran} of {number_of(len(results), 'host')} ({', '.join(shown + more)})"
     if len(results) == 1 and failed[0].error:
         reason = failed[0].error
     return RunResult(_status_of(results), reason, code, error={"code": "hosts-failed", "message": reason})
