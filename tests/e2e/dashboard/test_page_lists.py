@@ -138,6 +138,33 @@ def test_the_composer_of_a_conversation_stands_at_the_bottom(visit: Visit, size:
         page = visit(size, served=served).open("#/chat")
         composer = page.locator(".chat__composer").bounding_box()
         bar = page.locator(".bottom-bar").bounding_box()
+def test_a_list_says_whether_it_is_empty_or_its_filters_match_nothing(visit: Visit):
+    visitor = visit()
+    expect(visitor.open("#/memory").locator(".empty")).to_contain_text("No entries yet.")
+    for route in ("audit?q=zzzz", "deliveries?q=zzzz", "memory?q=zzzz", "notifications?level=error", "heartbeats?q=zz"):
+        expect(visitor.open(f"#/{route}").locator(".empty")).to_have_text("No entries match the filters.")
+
+
+def test_on_a_phone_commands_break_between_words_and_no_button_covers_an_example(visit: Visit):
+    page = visit(PHONE).open("#/heartbeats")
+    words = page.locator(".empty .command-word")
+    expect(words).to_have_count(8)
+    expect(words.nth(5)).to_have_text("'0 3 * * *'")
+    assert len(set(words.evaluate_all("all => all.map((one) => one.clientHeight)"))) == 1
+    example = page.locator(".empty__example pre").bounding_box()
+    button = page.get_by_role("button", name="Copy the example").bounding_box()
+    assert example is not None
+    assert button is not None
+    assert example["x"] + example["width"] <= button["x"]
+
+
+def test_the_title_of_a_column_of_numbers_ends_where_they_end(visit: Visit):
+    page = visit(WIDE).open("#/skills")
+    expect(page.locator("main tbody td.table__end-align").first).to_be_visible()
+    title, number = page.evaluate(ENDS)
+    assert abs(title - number) <= 1
+
+
         assert composer is not None
         end = bar["y"] if bar else size[1]
         assert 0 < end - composer["y"] - composer["height"] <= 24

@@ -7,7 +7,7 @@ import { withRecord, withoutRecord } from "tocsin/lib/list.js";
 import { definePage } from "tocsin/lib/page.js";
 import { go, link } from "tocsin/lib/router.js";
 import { ActionButton } from "tocsin/parts/action.js";
-import { CopyButton } from "tocsin/parts/copy.js";
+import { CopyCommand } from "tocsin/parts/copy.js";
 import { HistoryBar } from "tocsin/parts/history_bar.js";
 import { Icon } from "tocsin/parts/icon.js";
 import { PageHead } from "tocsin/parts/page_head.js";
@@ -85,7 +85,7 @@ function JobList({ data, query, change }) {
     <//>`}
     <${Table} label=${CRON.jobs} rows=${rows} columns=${columns} steady rowKey=${(/** @type {CronJob} */ job) => job.id} filter=${filter} remember="cron"
       href=${(/** @type {CronJob} */ job) => link("cron", job.id)} empty=${empty} total=${data.total} keys=${{ r: runAnd, e: (/** @type {CronJob} */ job) => go(link("cron", job.id, "edit")) }} />
-    <p class="cron__import muted">${CRON.importHint} <span class="copied"><code>${CRON.importCommand}</code><${CopyButton} text=${CRON.importCommand} /></span></p>`;
+    <p class="cron__import muted">${CRON.importHint} <${CopyCommand} command=${CRON.importCommand} /></p>`;
 }
 
 /** The filter searches all jobs, so load the pages after the first one. @param {Jobs} data @param {(change: (now: Jobs) => Jobs) => void} change */

@@ -3,8 +3,11 @@ export const HEARTBEATS = {
   title: "Heartbeats",
   note: "Jobs that run elsewhere report by a ping; silence becomes one message.",
   empty: "No heartbeats yet.",
-  example: `nightly: {schedule: "0 3 * * *", grace: 30m}
-sensor: {period: 5m, grace: 2m}`,
+  example: `nightly:
+  schedule: "0 3 * * *"
+  grace: 30m
+sensor:
+  period: 5m`,
   command: "tocsin heartbeats add nightly --schedule '0 3 * * *' --grace 30m",
   back: "Heartbeats",
   add: "New heartbeat",

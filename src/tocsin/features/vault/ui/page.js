@@ -3,7 +3,7 @@ import { html } from "tocsin/vendor/preact.js";
 import { api } from "tocsin/lib/api.js";
 import { number } from "tocsin/lib/format.js";
 import { definePage } from "tocsin/lib/page.js";
-import { CopyButton } from "tocsin/parts/copy.js";
+import { CopyCommand } from "tocsin/parts/copy.js";
 import { PageHead } from "tocsin/parts/page_head.js";
 import { Empty } from "tocsin/parts/states.js";
 import { Status } from "tocsin/parts/status.js";
@@ -60,6 +60,5 @@ function Age({ item }) {
 
 /** @param {{name: string}} props */
 function Command({ name }) {
-  const command = `tocsin vault rotate ${name}`;
-  return html`<span class="row"><code>${command}</code><${CopyButton} text=${command} label=${`Copy: ${command}`} /></span>`;
+  return html`<${CopyCommand} command=${`tocsin vault rotate ${name}`} />`;
 }

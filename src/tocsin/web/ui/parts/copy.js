@@ -40,3 +40,13 @@ export function CopyButton({ text, label = PARTS.copy, wide = false }) {
     <span class="visually-hidden" role="status">${said}</span>
   </button>`;
 }
+
+/** A word of a command: what quotes hold together is one. */
+const WORD = /(?:"[^"]*"|'[^']*'|\S)+/g;
+
+/** A command and the button that copies it. @param {{command: string}} props */
+export function CopyCommand({ command }) {
+  const words = command.match(WORD) ?? [];
+  return html`<span class="copied"><code>${words.map((word, index) => html`${index > 0 && " "}<span class="command-word">${word}</span>`)}</code>
+    <${CopyButton} text=${command} label=${`${PARTS.copy}: ${command}`} /></span>`;
+}

@@ -1,7 +1,7 @@
 // The placeholders of a page: loading, empty, or a problem.
 import { html } from "../vendor/preact.js";
 import { ApiProblem } from "../lib/api.js";
-import { CopyButton } from "../parts/copy.js";
+import { CopyButton, CopyCommand } from "../parts/copy.js";
 import { Icon } from "../parts/icon.js";
 import { Said } from "../parts/said.js";
 import { Shape } from "../parts/status.js";
@@ -27,8 +27,7 @@ export function Empty({ text, action, command, icon, example }) {
     <p>${text}</p>
     ${action}
     ${example && html`<div class="code empty__example"><pre tabindex="0">${example}</pre><${CopyButton} text=${example} label=${PARTS.copyExample} /></div>`}
-    ${command && html`<p class="empty__command">${PARTS.sameOnCommandLine} <span class="copied"><code>${command}</code>
-      <${CopyButton} text=${command} label=${`${PARTS.copy}: ${command}`} /></span></p>`}
+    ${command && html`<p class="empty__command">${PARTS.sameOnCommandLine} <${CopyCommand} command=${command} /></p>`}
   </div>`;
 }
 
