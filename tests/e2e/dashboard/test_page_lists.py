@@ -28,6 +28,13 @@ CUT = """() => {
         .filter(({ left, right }) => left < list.left - 1 || right > list.right + 1).length;
 }"""
 
+# Where the text of the title of a column of numbers ends, and that of its first number.
+ENDS = """() => ["th.table__end-align button", "td.table__end-align"].map((cell) => {
+    const text = document.createRange();
+    text.selectNodeContents(document.querySelector(`main ${cell}`).firstChild);
+    return text.getBoundingClientRect().right;
+})"""
+
 
 @pytest.fixture(scope="module")
 def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDashboard]:
