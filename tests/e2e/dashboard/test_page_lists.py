@@ -138,13 +138,6 @@ def test_on_a_phone_rows_take_two_lines_and_no_tab_is_cut(visit: Visit):
         assert page.evaluate(CUT) == 0, route
 
 
-@pytest.mark.parametrize("size", [PHONE, (768, 1024), WIDE], ids=str)
-def test_the_composer_of_a_conversation_stands_at_the_bottom(visit: Visit, size: tuple[int, int], tmp_path):
-    model = {"CHAT_PROVIDER": "openai", "CHAT_MODEL": "m", "OPENAI_API_KEY": "sk-of-a-test-000000000000"}
-    with serve_dashboard(tmp_path, model) as served:
-        page = visit(size, served=served).open("#/chat")
-        composer = page.locator(".chat__composer").bounding_box()
-        bar = page.locator(".bottom-bar").bounding_box()
 def test_a_list_says_whether_it_is_empty_or_its_filters_match_nothing(visit: Visit):
     visitor = visit()
     expect(visitor.open("#/memory").locator(".empty")).to_contain_text("No entries yet.")
@@ -172,6 +165,13 @@ def test_the_title_of_a_column_of_numbers_ends_where_they_end(visit: Visit):
     assert abs(title - number) <= 1
 
 
+@pytest.mark.parametrize("size", [PHONE, (768, 1024), WIDE], ids=str)
+def test_the_composer_of_a_conversation_stands_at_the_bottom(visit: Visit, size: tuple[int, int], tmp_path):
+    model = {"CHAT_PROVIDER": "openai", "CHAT_MODEL": "m", "OPENAI_API_KEY": "sk-of-a-test-000000000000"}
+    with serve_dashboard(tmp_path, model) as served:
+        page = visit(size, served=served).open("#/chat")
+        composer = page.locator(".chat__composer").bounding_box()
+        bar = page.locator(".bottom-bar").bounding_box()
         assert composer is not None
         end = bar["y"] if bar else size[1]
         assert 0 < end - composer["y"] - composer["height"] <= 24

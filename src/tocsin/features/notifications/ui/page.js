@@ -6,6 +6,7 @@ import { nextPage, withRecord, withoutRecord } from "tocsin/lib/list.js";
 import { definePage } from "tocsin/lib/page.js";
 import { About, ActionButton } from "tocsin/parts/action.js";
 import { confirm } from "tocsin/parts/dialog.js";
+import { Icon } from "tocsin/parts/icon.js";
 import { PageHead } from "tocsin/parts/page_head.js";
 import { Said, textOf } from "tocsin/parts/said.js";
 import { Empty } from "tocsin/parts/states.js";
@@ -61,10 +62,11 @@ function Notifications({ data, query, change, reload }) {
     if (approval) await part.decide(approval.run_id, approval.step, approved);
   };
   useKeys([{ keys: "m a", label: NOTICES.readAll, run: () => void readAll().catch(toast.problem) }]);
-  const actions = html`<a class="button" href=${`${PATH}/feed`} title=${NOTICES.feedTitle} download="tocsin-feed.json">${NOTICES.feed}</a>
+  const actions = html`<a class="button" href=${`${PATH}/feed`} title=${NOTICES.feedTitle} download="tocsin-feed.json"><${Icon} name="download" size=${16} />${NOTICES.feed}</a>
     <${ActionButton} run=${allowAlerts}>${NOTICES.alerts}<//>
     ${(unread > 0 || data.next_cursor) && html`<${ActionButton} kind="primary" run=${readAll}>${NOTICES.readAll}<//>`}`;
-  const empty = html`<${Empty} icon="notifications" text=${NOTICES.empty} command=${NOTICES.command} />`;
+  const filtered = query.unread || query.level || query.category;
+  const empty = filtered ? undefined : html`<${Empty} icon="notifications" text=${NOTICES.empty} command=${NOTICES.command} />`;
   return html`<${PageHead} title=${NOTICES.title} note=${NOTICES.unread(unread)} actions=${actions} />
     <${Toolbar}>
       <${FilterBox} value=${query.q} />

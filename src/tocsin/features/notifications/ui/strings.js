@@ -1,7 +1,7 @@
 // What the page of notifications says.
 export const NOTICES = {
   title: "Notifications",
-  empty: "No notifications.",
+  empty: "No notifications yet. Failures, approvals and messages of jobs appear here.",
   command: 'tocsin notifications list',
   /** @param {number} count */
   unread: (count) => (count ? `${count} unread` : "All read"),

@@ -104,7 +104,7 @@ export const TABLE = {
   filter: "Filter",
   actions: "Actions",
   more: "Show more",
-  none: "No entries yet.",
+  none: "No entries match the filters.",
   /** @param {string} filter */
   noMatch: (filter) => `No results for “${filter}”.`,
   /** @param {number} shown @param {number} loaded @param {number | null} total */
