@@ -67,6 +67,17 @@ def test_a_run_is_planned_watched_in_the_graph_approved_and_repeated_from_a_step
     expect(page.locator(".page-head__note")).to_contain_text("Succeeded")
 
 
+def test_a_plan_is_read_on_a_phone_without_moving_it_sideways(visit: Visit):
+    visitor = visit((390, 844))
+    write(visitor, "planned", "Asks")
+    page = visitor.open("#/workflows/planned")
+    page.get_by_role("button", name="Dry run …").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("level").press("Enter")
+    expect(dialog.locator('tr[data-key="last"]')).to_be_visible()
+    assert dialog.locator(".dialog__body").evaluate("body => body.scrollWidth - body.clientWidth") == 0
+
+
 def test_a_notice_of_an_approval_is_decided_where_it_is_shown_and_then_closed(visit: Visit):
     visitor = visit()
     write(visitor, "noticed")
