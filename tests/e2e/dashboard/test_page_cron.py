@@ -140,11 +140,24 @@ def test_what_is_wrong_with_a_new_job_stands_once_at_its_field_or_above_the_form
     page.unroute_all()
 
 
+def test_the_next_runs_are_shown_while_another_field_is_wrong(visit: Visit):
+    visitor = visit()
+    visitor.expected = ("/api/cron/jobs",)
+    page = visitor.open("#/cron/new")
+    page.get_by_label("Name").fill("-dash")
+    page.get_by_role("combobox", name="Schedule").fill("30 2 * * 0")
+    expect(page.locator(".preview li")).to_have_count(5)
+    page.get_by_role("combobox", name="Schedule").fill("61 2 * * 0")
+    page.get_by_label("Command").fill("true")
+    page.get_by_role("button", name="Create the job").click()
+    expect(page.locator(".preview")).to_have_text("The next runs are shown once the schedule is valid.")
+
+
 def test_the_open_page_of_a_job_shows_its_new_figures_after_a_run(visit: Visit):
     visitor = visit()
     job = add_job(visitor, {"name": "counted", "command": "exit 3"})
     page = visitor.open(f"#/cron/{job}")
-    fact = page.locator(".cron__facts dt", has_text="Failures in a row").locator("xpath=following-sibling::dd")
+    fact = page.locator(".facts dt", has_text="Failures in a row").locator("xpath=following-sibling::dd")
     expect(fact).to_have_text("0")
     expect(page.locator(".live--live")).to_be_visible()
     visitor.page.request.post(

@@ -94,14 +94,14 @@ function Notices({ job }) {
 /** @param {{job: CronJob}} props */
 function Facts({ job }) {
   const rate = job.success_rate_30d;
-  return html`<section class="panel"><div class="panel__body cron__facts"><dl class="facts">
+  return html`<dl class="facts panel facts--panel">
       <div><dt>${CRON.next}</dt><dd>${job.next_run_at ? html`<${Time} at=${job.next_run_at} zone=${job.timezone} /><br /><span class="muted cron__when">${absolute(job.next_run_at, job.timezone)}</span>` : withoutTime(job)}</dd></div>
       <div><dt>${CRON.last}</dt><dd>${job.last_run ? html`<a href=${link("runs", job.last_run.id)}><${Status} state=${job.last_run.status} quiet /></a> <${Time} at=${job.last_run.started_at ?? job.last_run.queued_at} zone=${job.timezone} />` : CRON.neverRan}</dd></div>
       <div><dt>${JOB.success}</dt><dd class="numbers">${rate === null ? "–" : `${Math.round(rate * 100)} %`}</dd></div>
       <div><dt>${JOB.usual}</dt><dd class="numbers">${duration(job.duration_p50_ms)}</dd></div>
       <div><dt>${JOB.slow}</dt><dd class="numbers">${duration(job.duration_p95_ms)}</dd></div>
-      <div><dt>${JOB.failures}</dt><dd class="numbers">${job.consecutive_failures}</dd></div></dl>
-    <${HistoryBar} runs=${job.recent} newestFirst label=${CRON.historyOf(job.name)} href=${(/** @type {any} */ run) => run.id && link("runs", run.id)} /></div></section>`;
+      <div><dt>${JOB.failures}</dt><dd class="numbers">${job.consecutive_failures}</dd></div>
+      <div><dt>${CRON.history}</dt><dd><${HistoryBar} runs=${job.recent} newestFirst label=${CRON.historyOf(job.name)} href=${(/** @type {any} */ run) => run.id && link("runs", run.id)} /></dd></div></dl>`;
 }
 
 /** @param {{data: Data, change: (change: (now: Data) => Data) => void}} props */

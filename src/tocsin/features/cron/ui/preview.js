@@ -14,6 +14,10 @@ import { EDIT_JOB } from "./strings.js";
 /** @typedef {{shown: import("tocsin/lib/store.js").Signal<Preview>, ask: (record: Record<string, any>) => void}} Asking */
 
 const PAUSE_MS = 200;
+const DRY_RUN = "/api/cron/jobs?dry_run=true";
+const UNNAMED = "preview";
+/** What the next runs depend on. */
+const TIMES = ["schedule", "timezone", "start_at", "end_at", "jitter_seconds"];
 const SCHEDULES = ["every 15m", "*/5 * * * *", "@hourly", "@daily", "0 9 * * 1-5", "30 2 * * *", "0 8 1 * *", "@weekly", "@monthly", "at start"];
 
 /**
@@ -29,16 +33,15 @@ export function previewOf(stored) {
   const read = async (record) => {
     stop.abort();
     const mine = (stop = new AbortController());
-    const name = stored || !record.name ? "preview" : record.name;
+    const whole = Boolean(!stored && record.name && record.command);
     try {
-      const answer = await api.post("/api/cron/jobs?dry_run=true", { ...record, name, command: record.command || "…" }, { signal: mine.signal });
-      const warnings = stored || !record.name || !record.command ? [] : answer.warnings;
+      const answer = await tryOut({ ...record, name: stored || !record.name ? UNNAMED : record.name, command: record.command || "…" }, mine.signal);
+      const warnings = whole ? answer.warnings : [];
       shown.set({ told: { words: answer.schedule_text, zone: answer.timezone, next: answer.next_runs, warnings, atStart: isAtStart(record.schedule) } });
     } catch (error) {
       if (mine.signal.aborted) return;
       const fields = error instanceof ApiProblem ? error.fields : {};
-      // Errors of other fields are shown when the form is submitted.
-      const wrong = fields.schedule ?? fields.timezone ?? fields.start_at ?? fields.end_at ?? fields.jitter_seconds;
+      const wrong = TIMES.map((name) => fields[name]).find(Boolean);
       shown.set({ wrong: wrong ?? (error instanceof ApiProblem && Object.keys(fields).length ? "" : String(error instanceof Error ? error.message : error)) });
     }
   };
@@ -52,6 +55,23 @@ export function previewOf(stored) {
   };
 }
 
+/**
+ * Return the job that would be stored. Errors of fields other than the times are shown when the form is submitted: here the times are tried alone then.
+ * @param {Record<string, any>} record
+ * @param {AbortSignal} signal
+ * @returns {Promise<any>}
+ */
+async function tryOut(record, signal) {
+  try {
+    return await api.post(DRY_RUN, record, { signal });
+  } catch (error) {
+    const wrong = error instanceof ApiProblem ? Object.keys(error.fields) : [];
+    if (!wrong.length || wrong.some((name) => TIMES.includes(name))) throw error;
+    const times = Object.fromEntries(TIMES.filter((name) => name in record).map((name) => [name, record[name]]));
+    return { ...(await api.post(DRY_RUN, { ...times, name: UNNAMED, command: "…" }, { signal })), warnings: [] };
+  }
+}
+
 /** @param {{asking: Asking, told: boolean}} props  `told`: the field says already what is wrong. */
 export function SchedulePreview({ asking, told: known }) {
   const { told, wrong } = useSignal(asking.shown);
@@ -61,7 +81,7 @@ export function SchedulePreview({ asking, told: known }) {
         ${told.next.length ? html`<ol class="preview__list">${told.next.map(({ at, note }) => html`<li key=${at}><span class="numbers">${absolute(at, told.zone)}</span>
           <span class="muted"><${Time} at=${at} /></span>${note && html`<span class="preview__note"><${Shape} tone="warn" />${note}</span>`}</li>`)}</ol>` : !told.atStart && html`<p class="muted">${EDIT_JOB.previewOver}</p>`}
         ${told.warnings.map((warning) => html`<p class="preview__note" dir="auto"><${Shape} tone="warn" />${warning}</p>`)}`
-      : !wrong && html`<p class="muted">${EDIT_JOB.previewNone}</p>`}
+      : (!wrong || known) && html`<p class="muted">${wrong ? EDIT_JOB.previewWrong : EDIT_JOB.previewNone}</p>`}
   </div>`;
 }
 

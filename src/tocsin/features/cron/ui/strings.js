@@ -177,6 +177,7 @@ export const EDIT_JOB = {
   tags: "Tags",
   preview: "Next runs",
   previewNone: "Enter a schedule to see the next runs.",
+  previewWrong: "The next runs are shown once the schedule is valid.",
   previewOver: "The job would never run: the schedule is in the past.",
   warnings: "Warnings",
 };
