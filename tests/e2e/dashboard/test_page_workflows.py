@@ -129,3 +129,18 @@ def test_a_workflow_is_made_its_mistakes_stand_at_their_lines_and_a_text_replace
     page.get_by_role("button", name="Save").click()
     page.get_by_role("button", name="Load the file again").click()
     expect(editor).to_have_value(STEPS.format(name="edited", about="Written meanwhile"))
+
+
+def test_a_workflow_names_the_job_that_starts_it_and_its_runs_say_who_started_them(visit: Visit):
+    visitor = visit()
+    write(visitor, "started")
+    headers = {"X-Requested-With": "dashboard"}
+    job = {"name": "weekly-start", "schedule": "@weekly", "type": "workflow", "command": "started"}
+    for path, given in (("cron/jobs", job), ("workflows/started/run", {})):
+        answer = visitor.page.request.post(f"{visitor.address}api/{path}", data=given, headers=headers)
+        assert answer.ok, answer.text()
+    page = visitor.open("#/workflows/started")
+    expect(page.locator(".facts").get_by_role("link", name="weekly-start")).to_be_visible()
+    page = visitor.open("#/workflows/started?tab=runs")
+    expect(page.get_by_role("columnheader", name="Status")).to_be_visible()
+    expect(page.locator("main tbody tr").first).to_contain_text("a person, operator")

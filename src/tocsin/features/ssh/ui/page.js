@@ -128,7 +128,7 @@ function Recent({ runs }) {
 
 /** @type {import("tocsin/parts/table.js").Column<Run>[]} */
 const RUNS = [
-  { name: "status", title: SSH.state, value: (run) => run.status, cell: (run) => html`<${Status} state=${run.status} />` },
+  { name: "status", title: SSH.status, value: (run) => run.status, cell: (run) => html`<${Status} state=${run.status} />` },
   { name: "name", title: SSH.commandRun, primary: true, value: (run) => run.subject_name },
   { name: "reason", title: SSH.reason, value: (run) => run.reason },
   { name: "took", title: SSH.took, align: "end", value: (run) => run.duration_ms, cell: (run) => duration(run.duration_ms) },

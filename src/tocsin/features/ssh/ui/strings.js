@@ -19,6 +19,7 @@ export const SSH = {
   address: "Address",
   groups: "Groups",
   state: "State",
+  status: "Status",
   ping: "Ping",
   login: "Login",
   key: "Host key",

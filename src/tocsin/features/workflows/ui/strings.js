@@ -53,6 +53,7 @@ export const WORKFLOW = {
   live: "Active run:",
   /** @param {string} names */
   after: (names) => `after ${names}`,
+  status: "Status",
   begun: "Started",
   took: "Duration",
   because: "Started by",

@@ -11,7 +11,7 @@ import { Icon } from "tocsin/parts/icon.js";
 import { Later } from "tocsin/parts/later.js";
 import { PageHead } from "tocsin/parts/page_head.js";
 import { Empty } from "tocsin/parts/states.js";
-import { Status } from "tocsin/parts/status.js";
+import { causeOf, Status } from "tocsin/parts/status.js";
 import { Table } from "tocsin/parts/table.js";
 import { Tabs } from "tocsin/parts/tabs.js";
 import { Time } from "tocsin/parts/time.js";
@@ -92,7 +92,14 @@ function Drawn({ data: { workflow, runs } }) {
     <dl class="facts panel facts--panel"><div><dt>${WORKFLOW.file}</dt><dd><code class="wraps" dir="auto">${workflow.file}</code></dd></div>
       <div><dt>${WORKFLOW.changed}</dt><dd><${Time} at=${workflow.updated_at} /></dd></div>
       ${workflow.notify_profile && html`<div><dt>${WORKFLOW.profile}</dt><dd dir="auto">${workflow.notify_profile}</dd></div>`}
-      ${workflow.schedules.length > 0 && html`<div><dt>${WORKFLOW.schedules}</dt><dd>${workflow.schedules.map((id) => html`<a href=${link("cron", id)}><${Icon} name="cron" size=${14} /> ${id.slice(0, 8)}</a> `)}</dd></div>`}</dl>`;
+      ${workflow.schedules.length > 0 && html`<div><dt>${WORKFLOW.schedules}</dt><dd>${workflow.schedules.map((id) => html`<${Schedule} id=${id} key=${id} /> `)}</dd></div>`}</dl>`;
+}
+
+/** A cron job that starts the workflow, by its name. @param {{id: string}} props */
+function Schedule({ id }) {
+  const [name, setName] = useState("");
+  useEffect(() => void api.get(url`/api/cron/jobs/${id}`).then((job) => setName(job.name), () => undefined), [id]); // without it, the ID stays
+  return html`<a href=${link("cron", id)} dir="auto"><${Icon} name="cron" size=${14} /> ${name || id.slice(0, 8)}</a>`;
 }
 
 /** A run with its steps, which events omit: loaded again at each change. @param {Run | null} live */
@@ -117,9 +124,9 @@ function RunList({ data, change }) {
   const empty = html`<${Empty} icon="runs" text=${WORKFLOW.noRuns} command=${`tocsin workflows run ${workflow.name}`} action=${html`<${ActionButton} icon="play" run=${() => runWorkflow(workflow.name, false)}>${WORKFLOW.run}<//>`} />`;
   return html`<${Table} label=${WORKFLOW.runs} rows=${runs.items} rowKey=${(/** @type {Run} */ run) => run.id} href=${(/** @type {Run} */ run) => link("runs", run.id)} more=${more} empty=${empty} columns=${[
     { name: "started", title: WORKFLOW.begun, primary: true, value: (/** @type {Run} */ run) => run.started_at ?? run.queued_at, cell: (/** @type {Run} */ run) => html`<${Time} at=${run.started_at ?? run.queued_at} />` },
-    { name: "status", title: WORKFLOWS.valid, value: (/** @type {Run} */ run) => run.status, cell: (/** @type {Run} */ run) => html`<${Status} state=${run.status} />` },
+    { name: "status", title: WORKFLOW.status, value: (/** @type {Run} */ run) => run.status, cell: (/** @type {Run} */ run) => html`<${Status} state=${run.status} />` },
     { name: "took", title: WORKFLOW.took, align: "end", value: (/** @type {Run} */ run) => run.duration_ms, cell: (/** @type {Run} */ run) => duration(run.duration_ms) },
-    { name: "because", title: WORKFLOW.because, value: (/** @type {Run} */ run) => [run.trigger, run.actor].filter(Boolean).join(", ") },
+    { name: "because", title: WORKFLOW.because, value: causeOf },
     { name: "reason", title: WORKFLOW.reason, sort: false, value: (/** @type {Run} */ run) => run.reason ?? run.error?.message ?? "" },
   ]} />`;
 }
