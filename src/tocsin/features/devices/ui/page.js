@@ -66,7 +66,7 @@ function DeviceList({ data, change, reload }) {
       return html`<${Dialog} title=${DEVICES.renameTitle(name)} close=${close}>
         <${Form} fields=${fields} values=${{ name }} submit=${submit} submitLabel=${DEVICES.rename} cancel=${close} /><//>`;
     });
-  const empty = html`<${Empty} icon="devices" text=${DEVICES.empty} command=${DEVICES.command} />`;
+  const empty = html`<${Empty} icon="devices" text=${data.setup.public_key && !obstacle() ? DEVICES.empty : DEVICES.none} command=${DEVICES.command} />`;
   return html`<${PageHead} title=${DEVICES.title} note=${DEVICES.note} />
     <${ThisDevice} data=${data} reload=${reload} />
     <${Table} label=${DEVICES.title} rows=${data.items} columns=${columns(data.own, { test, rename, remove })} rowKey=${(/** @type {Device} */ { name }) => name} empty=${empty} />`;

@@ -1,7 +1,7 @@
 // What the page of devices says.
 export const DEVICES = {
   title: "Devices",
-  note: "Browsers and phones that take notifications, each by its name as the target.",
+  note: "Browsers and phones that take notifications. The name of each is its target.",
   empty: "No devices yet. Choose “Notify this device” on each one that should take notifications.",
   command: "tocsin send push NAME 'text'",
   name: "Name",
@@ -30,6 +30,7 @@ export const DEVICES = {
   /** @param {string} name */
   sent: (name) => `A notification is on its way to ${name}`,
   notConfigured: "Notifications cannot be sent yet.",
+  none: "No devices yet.",
   insecure: "Notifications need an encrypted connection: open the dashboard by https, or on this machine by localhost.",
   onIos: "On an iPhone or iPad, first add Tocsin to the Home Screen: choose Share, then “Add to Home Screen”, and open it from there.",
   unsupported: "This browser cannot take notifications.",
