@@ -60,7 +60,7 @@ function One({ data, change }) {
       ${fact(HEARTBEATS.expected, one.schedule_text)}
       ${fact(HEARTBEATS.grace, duration(one.grace * 1000))}
       ${one.max_run != null && fact(HEARTBEATS.maxRun, duration(one.max_run * 1000))}
-      ${fact(HEARTBEATS.next, html`<${Time} at=${one.next_due_at} />`)}
+      ${fact(HEARTBEATS.next, html`<${Time} at=${one.next_due_at} none="–" />`)}
       ${fact(HEARTBEATS.last, html`<${Time} at=${one.last_ping_at} />`)}
       ${fact(HEARTBEATS.since, html`<${Time} at=${one.since} />`)}
       ${one.last_duration_s != null && fact(HEARTBEATS.duration, duration(one.last_duration_s * 1000))}

@@ -68,7 +68,7 @@ const COLUMNS = [
   },
   { name: "name", title: HEARTBEATS.name, primary: true, value: (one) => one.name },
   { name: "expected", title: HEARTBEATS.expected, value: (one) => one.schedule_text },
-  { name: "next", title: HEARTBEATS.next, value: (one) => one.next_due_at, cell: (one) => html`<${Time} at=${one.next_due_at} />` },
+  { name: "next", title: HEARTBEATS.next, value: (one) => one.next_due_at, cell: (one) => html`<${Time} at=${one.next_due_at} none="–" />` },
   { name: "last", title: HEARTBEATS.last, value: (one) => one.last_ping_at, cell: (one) => html`<${Time} at=${one.last_ping_at} />` },
   { name: "strip", title: HEARTBEATS.strip, value: (one) => one.recent.length, cell: (one) => html`<${HistoryBar} runs=${barsOf(one.recent)} label=${one.name} />`, card: "wide" },
   { name: "uptime", title: HEARTBEATS.uptime, align: "end", value: (one) => one.uptime_30d, cell: (one) => (one.uptime_30d == null ? "–" : `${(100 * one.uptime_30d).toFixed(1)} %`) },

@@ -61,7 +61,7 @@ const COLUMNS = [
   { name: "description", title: SKILLS.description, card: "line", value: (skill) => skill.description, cell: describe },
   {
     name: "last", title: SKILLS.last, value: (skill) => skill.last_run?.queued_at,
-    cell: (skill) => (skill.last_run ? html`<a href=${link("runs", skill.last_run.id)}><${Status} state=${skill.last_run.status} quiet /></a> <span class="muted"><${Time} at=${skill.last_run.queued_at} /></span>` : SKILLS.never),
+    cell: (skill) => (skill.last_run ? html`<a href=${link("runs", skill.last_run.id)}><${Status} state=${skill.last_run.status} quiet /></a> <span class="muted"><${Time} at=${skill.last_run.queued_at} /></span>` : html`<span class="muted">${SKILLS.never}</span>`),
   },
   { name: "count", title: SKILLS.runs, align: "end", hideSmall: true, value: (skill) => skill.runs_30d, cell: (skill) => number(skill.runs_30d) },
   {

@@ -49,6 +49,6 @@ const COLUMNS = [
     name: "run",
     title: WATCHERS.lastRun,
     value: (rule) => rule.last_run?.status,
-    cell: (rule) => (rule.last_run ? html`<a href=${link("runs", rule.last_run.id)}><${Status} state=${rule.last_run.status} quiet /></a>` : "–"),
+    cell: (rule) => (rule.last_run ? html`<a href=${link("runs", rule.last_run.id)}><${Status} state=${rule.last_run.status} quiet /></a>` : html`<${Time} at=${null} />`),
   },
 ];
