@@ -22,7 +22,7 @@ export const TRIGGERS = {
   notes: "Warnings",
   outcome: "Outcome",
   tryIt: "Test a message",
-  tryHint: "Tests do not run commands.",
+  tryHint: "(runs no command)",
   placeholder: "deploy web to production",
   /** @param {number} number */
   fires: (number) => `Rule ${number} matches`,

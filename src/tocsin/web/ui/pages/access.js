@@ -58,7 +58,7 @@ function AddDialog({ close, decide }) {
     close();
   };
   const fields = [{ name: "chat_id", label: ACCESS.addLabel, hint: ACCESS.addHint, required: true, focus: true }];
-  return html`<${Dialog} title=${ACCESS.add} close=${close}><${Form} fields=${fields} values=${{ chat_id: "" }} submit=${submit} submitLabel=${ACCESS.approve} cancel=${close} /><//>`;
+  return html`<${Dialog} title=${ACCESS.add} close=${close}><${Form} fields=${fields} values=${{ chat_id: "" }} submit=${submit} submitLabel=${ACCESS.allow} cancel=${close} /><//>`;
 }
 
 /**

@@ -48,8 +48,7 @@ function RunPage({ data: run, change }) {
   const actions = html`${!ended && html`<button type="button" class="button button--danger" onClick=${() => cancelRun(run, take)} disabled=${run.status === "cancelling"}><${Icon} name="stop" size=${15} />${RUN.cancel}</button>`}
     ${ended && html`<${ActionButton} icon="retry" run=${() => retryRun(run)}>${run.status === "succeeded" ? RUN.again : RUN.retry}<//>`}
     <button type="button" class="button" onClick=${() => print()}>${RUN.print}</button>`;
-  const note = html`<span class="row"><${Status} state=${run.status} /><span>${nameOfKind(run.kind)}</span><${Time} at=${run.started_at ?? run.scheduled_for ?? run.queued_at} />
-    <span class="numbers">${ended ? duration(run.duration_ms) : html`<${Duration} since=${run.started_at} />`}</span></span>`;
+  const note = html`<span class="row"><${Status} state=${run.status} /><span>${nameOfKind(run.kind)} · <${Time} at=${run.started_at ?? run.scheduled_for ?? run.queued_at} /> · <span class="numbers">${ended ? duration(run.duration_ms) : html`<${Duration} since=${run.started_at} />`}</span></span></span>`;
   return html`<div class="run"><${PageHead} title=${html`<${Subject} run=${run} />`} note=${note} back=${{ href: "#/runs", label: RUNS.title }} actions=${actions} />
     ${waiting.map((step) => html`<${Waiting} key=${step.name} run=${run} step=${step.name} message=${step.message} take=${take} />`)}
     ${run.status === "waiting" && !waiting.length && html`<${Waiting} run=${run} step="" message=${null} take=${take} />`}
@@ -65,7 +64,7 @@ function RunPage({ data: run, change }) {
 /** @param {{run: Run}} props */
 function Subject({ run }) {
   const address = addressOfSubject(run);
-  return address ? html`<a class="run__subject" href=${address} dir="auto">${run.subject_name}</a>` : html`<span dir="auto">${run.subject_name}</span>`;
+  return address ? html`<a href=${address} dir="auto">${run.subject_name}</a>` : html`<span dir="auto">${run.subject_name}</span>`;
 }
 
 /** @param {{run: Run, step: string, message: string | null, take: (run: Run) => void}} props */

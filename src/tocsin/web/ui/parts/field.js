@@ -2,6 +2,7 @@
 import { html, useState } from "../vendor/preact.js";
 import { browserZone } from "../lib/format.js";
 import { Icon } from "../parts/icon.js";
+import { Said } from "../parts/said.js";
 import { Shape } from "../parts/status.js";
 import { FORM } from "../strings/states.js";
 
@@ -47,7 +48,7 @@ export function Field({ spec, value, values, problem, change }) {
   const set = (/** @type {unknown} */ next) => change(spec.name, next);
   const control = { id, value, set, values, aria, spec };
   const below = html`${hint && html`<span class="field__hint" id=${`${id}-hint`}>${hint}</span>`}
-    ${problem && html`<span class="field__problem" id=${`${id}-problem`} role="alert"><${Shape} tone="bad" />${problem}</span>`}`;
+    ${problem && html`<span class="field__problem" id=${`${id}-problem`} role="alert"><${Shape} tone="bad" /><${Said} text=${problem} /></span>`}`;
   if (spec.type === "check") {
     return html`<div class="field"><label class="check"><input type="checkbox" id=${id} checked=${Boolean(value)} ...${aria}
       onChange=${(/** @type {any} */ event) => set(event.currentTarget.checked)} /> ${spec.label}</label>${below}</div>`;

@@ -22,6 +22,7 @@ export const ACCESS = {
   /** @param {string} chat @param {string} state */
   done: (chat, state) => `Chat ${chat} is now ${state}`,
   add: "Allow a chat",
+  allow: "Allow",
   addLabel: "Chat ID",
   addHint: "A number; negative for groups.",
 };

@@ -10,7 +10,7 @@ export const SETTINGS = {
   warnings: "Warnings",
   noWarnings: "No security warnings.",
   facts: /** @type {Record<string, string>} */ ({
-    version: "Version", python: "Python", platform: "Platform", pid: "Process", environment: "Environment", data_dir: "Data directory",
+    version: "Version", python: "Python", platform: "Platform", pid: "Process ID", environment: "Environment", data_dir: "Data directory",
     timezone: "Time zone", base_url: "Gateway", dashboard_url: "Dashboard",
   }),
   uptime: "Running for",
