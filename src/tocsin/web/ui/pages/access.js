@@ -74,7 +74,7 @@ function columns(decide) {
     { name: "chat", title: ACCESS.chat, primary: true, value: (chat) => chat.chat_id, cell: (chat) => html`<code>${chat.chat_id}</code>` },
     { name: "state", title: ACCESS.state, value: (chat) => chat.state, cell: (chat) => html`<${Status} state=${chat.state} />` },
     { name: "who", title: ACCESS.who, value: who, cell: (chat) => html`<span dir="auto">${who(chat) || "–"}</span>` },
-    { name: "origin", title: ACCESS.origin, value: (chat) => ACCESS.origins[chat.origin] ?? chat.origin },
+    { name: "origin", title: ACCESS.origin, value: (chat) => (chat.state === "pending" ? ACCESS.asked : (ACCESS.origins[chat.origin] ?? chat.origin)) },
     { name: "since", title: ACCESS.since, value: (chat) => chat.changed_at, cell: (chat) => html`<${Time} at=${chat.changed_at} none="–" />` },
     {
       name: "do",

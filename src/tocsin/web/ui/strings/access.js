@@ -10,6 +10,7 @@ export const ACCESS = {
   since: "Since",
   origin: "From",
   origins: /** @type {Record<string, string>} */ ({ setting: "Settings", runtime: "Decided here" }),
+  asked: "Message to the bot",
   approve: "Approve",
   deny: "Deny",
   remove: "Remove",
