@@ -46,7 +46,9 @@ command: 'echo "hello ${1:-everybody}"; cat'
 class Station:
     """The running service, and what people do to it from outside."""
 
-    def __init__(self, town: StandinCluster, home: Path, *, allowed: str, admin: str, **env: str) -> None:
+    def __init__(
+        self, town: StandinCluster, home: Path, *, allowed: str, admin: str, triggers: str, **env: str
+    ) -> None:
         self.town, self.home, self.data_dir = town, home, home / "data"
         self.port = free_port()
         self.env = environment(
@@ -63,7 +65,7 @@ class Station:
         self.log = home / "log"
         self._child: subprocess.Popen[bytes] | None = None
         (self.data_dir / "skills" / "hello").mkdir(parents=True)
-        (self.data_dir / "triggers.yaml").write_text(TRIGGERS)
+        (self.data_dir / "triggers.yaml").write_text(triggers)
         (self.data_dir / "skills" / "hello" / "skill.yaml").write_text(SKILL)
 
     def start(self) -> None:
@@ -202,10 +204,10 @@ class Station:
 
 
 @contextmanager
-def open_station(home: Path, *, allowed: str, admin: str, **env: str) -> Iterator[Station]:
+def open_station(home: Path, *, allowed: str, admin: str, triggers: str = TRIGGERS, **env: str) -> Iterator[Station]:
     """Run the products and the service; at the end it must stop well and have had no bug."""
     with town_on_a_thread() as town:
-        station = Station(town, home, allowed=allowed, admin=admin, **env)
+        station = Station(town, home, allowed=allowed, admin=admin, triggers=triggers, **env)
         try:
             station.start()
             yield station

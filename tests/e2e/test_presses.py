@@ -50,13 +50,13 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
         tmp_path_factory.mktemp("station"),
         allowed=str(ADMIN),
         admin=str(ADMIN),
+        triggers=RULES,  # there before the start: a changed file is read once it was not written for a moment
         PUBLIC_URL=PUBLIC,
         RATE_LIMIT_PER_IP="1000",
         ACTION_PEOPLE="slack:U00ALICE1",
         NOTIFY_PROFILE="ops",
         NOTIFY_LEVEL="info",
     ) as station:
-        (station.data_dir / "triggers.yaml").write_text(RULES)
         (station.data_dir / "workflows").mkdir()
         for name, steps in WORKFLOWS.items():
             (station.data_dir / "workflows" / f"{name}.yaml").write_text(f"name: {name}\nsteps:\n{steps}\n")
