@@ -9,6 +9,7 @@ from typing import Any
 import http_ece
 import pytest
 from playwright.sync_api import CDPSession, Page, Worker, expect
+from tests.e2e.dashboard.conftest import sign_in
 from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
 from tests.waiting import eventually, until
 
@@ -47,8 +48,16 @@ def pushing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDashboar
 
 
 @pytest.fixture
-def phone() -> Browser:
-    return Browser("phone")
+def phone(pushing: ServedDashboard) -> Iterator[Browser]:
+    """Return a browser whose device is gone after the test, so that a second try adds it anew."""
+    yield Browser("phone")
+
+    async def remove(app: App) -> None:
+        devices = app.features.opened("devices")
+        for device in await devices.all():
+            await devices.remove(device.name, Caller("cli"))
+
+    pushing.do(remove)
 
 
 def become_a_device(visit: Any, served: ServedDashboard, phone: Browser, name: str, *expected: str) -> Page:
@@ -75,11 +84,10 @@ class Worked:
             "ServiceWorker.workerRegistrationUpdated", lambda told: self.found.extend(told["registrations"])
         )
         self.session.send("ServiceWorker.enable")
-        until(self._has_registration, "the registration of the service worker")
+        until(self._is_in_charge, "the service worker, which finds no window before it controls one")
 
-    def _has_registration(self) -> bool:
-        self.page.evaluate("1")  # lets events arrive
-        return bool(self.found)
+    def _is_in_charge(self) -> bool:
+        return bool(self.page.evaluate("navigator.serviceWorker.controller !== null") and self.found)
 
     @property
     def worker(self) -> Worker:
@@ -193,8 +201,8 @@ def test_a_tap_shows_the_delivery_in_the_window_that_is_there_and_an_address_in_
     delivery = push(pushing, worked, phone, "desktop", key="tap")
     worked.click()
     expect(page.get_by_role("heading", name="Web Push desktop")).to_be_visible()
-    assert page.url == f"{pushing.address}#/deliveries/{delivery}"
-    assert worked.shown() == []
+    expect(page).to_have_url(f"{pushing.address}#/deliveries/{delivery}")
+    until(lambda: not worked.shown(), "the end of the notification")
     push(pushing, worked, phone, "desktop", click="https://wiki.example/run")
     worked.click()
     until(worked.opened, "the window")
@@ -246,7 +254,7 @@ def test_on_an_iphone_the_page_says_how_to_install_the_app(chromium: Any, pushin
         "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 Version/17.5 Mobile Safari/604.1"
     )
     context = chromium.new_context(user_agent=agent)
-    context.add_cookies(pushing.session)
+    sign_in(context, pushing, shared=True)
     page = context.new_page()
     page.add_init_script("delete window.PushManager; delete window.Notification;")
     page.goto(f"{pushing.address}#/devices")

@@ -46,6 +46,13 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDashbo
         yield served
 
 
+@pytest.fixture(autouse=True)
+def of_this_test_alone(dashboard: ServedDashboard) -> None:
+    """Forget the answers and requests of earlier tests."""
+    dashboard.transport.script.clear()
+    dashboard.transport.sent.clear()
+
+
 def compose(page: Page, to: str, text: str, target: str = "") -> None:
     page.get_by_role("combobox", name="To").select_option(to)
     if target:
