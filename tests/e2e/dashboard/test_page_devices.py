@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import http_ece
 import pytest
@@ -87,7 +88,8 @@ class Worked:
         until(self._is_in_charge, "the service worker, which finds no window before it controls one")
 
     def _is_in_charge(self) -> bool:
-        return bool(self.page.evaluate("navigator.serviceWorker.controller !== null") and self.found)
+        in_charge = self.page.evaluate("navigator.serviceWorker.controller !== null")
+        return bool(in_charge and self.found and self.page.context.service_workers)
 
     @property
     def worker(self) -> Worker:
@@ -142,7 +144,8 @@ def test_a_browser_shows_a_message_and_its_button_is_pressed_from_the_notificati
     page = become_a_device(visit, pushing, phone, "laptop")
     worked = Worked(page, pushing.address)
     call = {"action": "call", "label": "Clean up", "name": "cleanup", "once": False}
-    content = {"title": "Disk full", "type": "warning", "actions": [call], "key": "disk"}
+    key = uuid4().hex  # of this try: a message that changes nothing is not sent again
+    content = {"title": "Disk full", "type": "warning", "actions": [call], "key": key}
     receipt = pushing.do(lambda app: app.messenger.send("webpush", "laptop", "91 % ü", Caller("cli"), content=content))
     assert receipt.result.ok, receipt.result.error
     worked.receive(sent_text(pushing, phone))
@@ -153,12 +156,12 @@ def test_a_browser_shows_a_message_and_its_button_is_pressed_from_the_notificati
     until(lambda: "received" in worked.shown()[0]["body"], "the answer to the press")
     [after] = worked.shown()
     assert (after["tag"], after["silent"], after["actions"]) == (shown["tag"], True, [])
-    [event] = pushing.do(lambda app: app.stores.inbox().search(5))
+    [event] = pushing.do(lambda app: app.stores.inbox().search(1))
     assert (event.message.sender_id, event.message.channel, event.message.chat_id) == ("operator", "webpush", "laptop")
     page.goto(f"{pushing.address}#/deliveries/{receipt.delivery}")
     page.get_by_role("button", name="Clean up").click()
     expect(page.get_by_text("Your press was received")).to_be_visible()
-    withdrawn = pushing.do(lambda app: app.messenger.withdraw("webpush", "laptop", "disk", Caller("cli")))
+    withdrawn = pushing.do(lambda app: app.messenger.withdraw("webpush", "laptop", key, Caller("cli")))
     assert withdrawn.result.ok
     worked.receive(sent_text(pushing, phone))
     until(lambda: not worked.shown(), "the withdrawal")
@@ -198,7 +201,7 @@ def test_a_tap_shows_the_delivery_in_the_window_that_is_there_and_an_address_in_
     page = become_a_device(visit, pushing, phone, "desktop")
     worked = Worked(page, pushing.address)
     worked.permit_windows()
-    delivery = push(pushing, worked, phone, "desktop", key="tap")
+    delivery = push(pushing, worked, phone, "desktop", key=uuid4().hex)
     worked.click()
     expect(page.get_by_role("heading", name="Web Push desktop")).to_be_visible()
     expect(page).to_have_url(f"{pushing.address}#/deliveries/{delivery}")
