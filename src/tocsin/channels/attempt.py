@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tocsin.channels.model import CUT, FILES, HeldError, Sent, UnknownAttempt
+from tocsin.channels.replies import repeatable
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, StoreUnavailableError, TocsinError
 from tocsin.core.http.departure import Departure
 from tocsin.core.text.measures import code_points
@@ -101,11 +102,8 @@ def to_failure(error: Exception, how_to_install: Callable[[str], str]) -> Remote
 
 
 def unproved(failure: RemoteError, label: str) -> RemoteError:
-    """Return the failure of a connection test: it sends nothing, so without an answer it can be repeated."""
-    if failure.kind is not FailureKind.AMBIGUOUS:
-        return failure
-    said, hint = str(failure).removeprefix("outcome unknown: "), f"check the network and the settings of {label}"
-    return ChannelError(said, hint=hint, kind=FailureKind.TRANSIENT, provider_code=failure.provider_code)
+    """Return the failure of a connection test, which sends nothing."""
+    return repeatable(failure, f"check the network and the settings of {label}")
 
 
 def not_found_out(failure: RemoteError, unknown: UnknownAttempt) -> str:

@@ -97,6 +97,18 @@ def judge_status(
     return unusable(reply, address)
 
 
+def repeatable(failure: RemoteError, hint: str, what: str = "") -> RemoteError:
+    """Return the failure of a call that sends nothing: without an answer it can be repeated.
+
+    `what` begins the error for that case, `hint` is its remedy.
+    """
+    if failure.kind is not FailureKind.AMBIGUOUS:
+        return failure
+    said = str(failure).removeprefix("outcome unknown: ")
+    said = f"{what}: {said}" if what else said
+    return ChannelError(said, hint=hint, kind=FailureKind.TRANSIENT, provider_code=failure.provider_code)
+
+
 async def invisibly(what: str, call: Awaitable[T]) -> T:
     """Await a call that no recipient notices: without an answer, nothing was sent, so that it can be repeated.
 
@@ -105,11 +117,7 @@ async def invisibly(what: str, call: Awaitable[T]) -> T:
     try:
         return await call
     except RemoteError as failure:
-        if failure.kind is not FailureKind.AMBIGUOUS:
-            raise
-        said, code = str(failure).removeprefix("outcome unknown: "), failure.provider_code
-        kind = FailureKind.TRANSIENT
-        raise ChannelError(f"{what}: {said}", hint="send again", kind=kind, provider_code=code) from None
+        raise repeatable(failure, "send again", what) from None
 
 
 async def repeat_once(call: Callable[[], Awaitable[T]]) -> T:

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from tocsin.core.errors import TocsinError
 from tocsin.core.reading.invalid import InvalidRecordError
 from tocsin.core.reading.json_value import MAX_KEY, JsonIssue
-from tocsin.core.reading.value import MISSING, UNKNOWN, WRONG_VALUE, describe_missing, near_word
+from tocsin.core.reading.value import MISSING, UNKNOWN, WRONG_VALUE, near_word
 from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.rest.problems import PROBLEMS, HttpProblemError
 from tocsin.scheduling.expression import ScheduleError
@@ -171,16 +171,11 @@ def _record_entry(issue: JsonIssue, body: Mapping[str, Any]) -> dict[str, object
     entry: dict[str, object] = {
         "pointer": issue.pointer,
         "code": "bad-value" if issue.code == WRONG_VALUE else issue.code,
-        "detail": issue.detail if _has_alternatives(issue) else _OF_RECORDS.get(issue.code, issue.detail),
+        "detail": issue.detail if issue.others else _OF_RECORDS.get(issue.code, issue.detail),
     }
     if issue.code == "bad-cron" and (part := _part_of(str(body.get("schedule", "")))):
         entry["field"] = part
     return {**entry, **({"suggestion": issue.near} if issue.near else {})}
-
-
-def _has_alternatives(issue: JsonIssue) -> bool:
-    """Whether another key would do in place of the missing one."""
-    return issue.code == MISSING and issue.detail != describe_missing(issue.key)
 
 
 def _part_of(schedule: str) -> str:

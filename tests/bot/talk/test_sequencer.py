@@ -85,9 +85,8 @@ async def test_what_a_trigger_answered_is_forgotten_with_the_next_message(clock:
     assert len(sequencer) == 0
 
 
-async def test_commands_take_effect_in_their_order_and_before_the_messages_after_them(make_bench: MakeBench):
-    bench: Bench = make_bench(BotSettings(allowed=frozenset({"7"})))
-    dice = random.Random(3)
+def read_slowly(bench: Bench, dice: random.Random) -> None:
+    """Let the store of chats be as slow as a disk, now and then."""
 
     async def late(chat_id: str) -> object:
         for _ in range(dice.randrange(10)):
@@ -95,7 +94,12 @@ async def test_commands_take_effect_in_their_order_and_before_the_messages_after
         return await standing(chat_id)
 
     standing = bench.bot.access.read_state
-    bench.bot.access.read_state = late  # type: ignore[method-assign,assignment]  # as slow as a disk, now and then
+    bench.bot.access.read_state = late  # type: ignore[method-assign,assignment]
+
+
+async def test_commands_take_effect_in_their_order_and_before_the_messages_after_them(make_bench: MakeBench):
+    bench: Bench = make_bench(BotSettings(allowed=frozenset({"7"})))
+    read_slowly(bench, random.Random(3))
     for mode in ("skill", "chat") * 5:
         other = "chat" if mode == "skill" else "skill"
         sent = [asyncio.create_task(bench.send(text)) for text in (f"/mode {other}", f"/mode {mode}", "hello")]
@@ -107,15 +111,7 @@ async def test_commands_take_effect_in_their_order_and_before_the_messages_after
 async def test_a_flood_is_let_in_as_it_came_and_only_the_last_ones_are_turned_away(make_bench: MakeBench):
     bench: Bench = make_bench(BotSettings(allowed=frozenset({"7"}), per_chat=2, overflow=10))
     assert bench.provider is not None
-    dice = random.Random(1)
-
-    async def late(chat_id: str) -> object:
-        for _ in range(dice.randrange(10)):
-            await asyncio.sleep(0)
-        return await standing(chat_id)
-
-    standing = bench.bot.access.read_state
-    bench.bot.access.read_state = late  # type: ignore[method-assign,assignment]  # as slow as a disk, now and then
+    read_slowly(bench, random.Random(1))
     bench.provider.reply = None
     running = [asyncio.create_task(bench.send(f"m{number}")) for number in range(20)]
     # An answer makes room for one more, so that all must have come before the first.

@@ -21,12 +21,16 @@ Members: TypeAlias = "tuple[tuple[str, Any], ...]"  # of an object, repeated nam
 
 @dataclass(frozen=True, slots=True)
 class JsonIssue:
-    """An error: `steps` is the path from the root to the value, `near` the suggested key."""
+    """An error: `steps` is the path from the root to the value, `near` the suggested key.
+
+    A value is missing only if those of the keys `others` are, too.
+    """
 
     steps: tuple[str | int, ...]
     code: str
     detail: str
     near: str = ""
+    others: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -171,7 +175,8 @@ class JsonValue(InputValue):
         self._issues.add(JsonIssue(self.steps, code, detail, near))
 
     def refuse_missing(self, *others: str) -> None:
-        self.refuse(describe_missing(str(self.step), *others), MISSING)
+        detail = describe_missing(str(self.step), *others)
+        self._issues.add(JsonIssue(self.steps, MISSING, detail, others=others))
 
 
 def read_json(record: RecordType, members: Members) -> tuple[RecordValues[JsonValue], JsonIssues]:

@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
+from tocsin.core.reading.fields import RecordValues
 from tocsin.core.reading.value import DUPLICATE, shorten
 from tocsin.core.reading.yaml_node import (
     SYNTAX,
@@ -20,9 +21,6 @@ from tocsin.core.reading.yaml_node import (
     describe_kind,
 )
 from tocsin.core.storage.files import read_limited
-
-if TYPE_CHECKING:
-    from tocsin.core.reading.fields import RecordValues
 
 T = TypeVar("T")
 
@@ -217,7 +215,7 @@ class _Level:
     key_place: SourcePosition = TOP
 
 
-def refuse_repeated(records: "Iterable[RecordValues[Node]]", key: str, sentence: str) -> None:
+def refuse_repeated(records: Iterable[RecordValues[Node]], key: str, sentence: str) -> None:
     """Record an error about each value of `key` that an earlier record has; `{}` in the sentence is that one's line."""
     first: dict[object, RecordValues[Node]] = {}
     for each in records:
