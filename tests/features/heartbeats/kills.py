@@ -12,11 +12,11 @@ from random import Random
 from zoneinfo import ZoneInfo
 
 from tests.features.heartbeats.conftest import open_door
-from tests.features.heartbeats.victim import ACKNOWLEDGED, FURTHEST_S, JUMPING, NOTED, STEADY
+from tests.features.heartbeats.victim import ACKNOWLEDGED, FURTHEST_S, JUMPING, LOOKS, NOTED, STEADY
 from tests.forked import Fork, forks
 from tests.waiting import until
 
-from tocsin.scheduling.schedule import read_schedule
+from tocsin.scheduling.schedule import Schedule, read_schedule
 
 # An hour before the clocks of Berlin are set back, and of Berlin the day after.
 START = datetime(2026, 10, 25, 1, 0, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
@@ -41,9 +41,9 @@ class KillCount:
     kills: int
     jumps: int
     rows: int
-    planned: int  # instants of the schedules, from the first to the last row
+    planned: int  # instants of the schedules that the clock reached, and whose grace it saw end
     lost: int  # planned, and without a row
-    invented: int  # rows of instants that were not planned
+    invented: int  # rows of instants that are none of the schedule
     forgotten: int  # acknowledged pings that were not counted
     false_downs: int  # changes to down of jobs that always reported
     unnoticed: int  # silent jobs that are not down at the end
@@ -69,7 +69,8 @@ def _lived(victims: Fork, folder: Path, line: str, chance: Random) -> tuple[floa
     """Let a process live for a moment; return the times at which it was killed."""
     passed = float(line.split()[1])
     with victims(line):
-        until(lambda: _noted(folder)[1] > passed, "a look")  # on a slow machine, it has not looked so far
+        # On a slow machine, it has not looked so far. Jobs are watched from their first ping on.
+        until(lambda: _noted(folder)[1] > passed and (folder / LOOKS).stat().st_size, "a look, and the first pings")
         time.sleep(chance.uniform(0.0, LONGEST_LIFE_S))
     return _noted(folder)
 
@@ -79,6 +80,23 @@ def _noted(folder: Path) -> tuple[float, float]:
     return (float(noted[0]), float(noted[1])) if len(noted) == 2 else (0.0, 0.0)
 
 
+def _climbs(walls: list[float]) -> list[tuple[float, float]]:
+    """Part the times of the looks where the clock was set back; return the first and the last time of each part."""
+    climbs = [(walls[0], walls[0])]
+    for wall in walls:
+        climbs[-1:] = [(climbs[-1][0], wall)] if wall >= climbs[-1][1] else [climbs[-1], (wall, wall)]
+    return climbs
+
+
+def _decided(schedule: Schedule, grace: float, climbs: list[tuple[float, float]]) -> set[float]:
+    """Return the instants that the clock reached and whose grace ended, then or after it was set back."""
+    decided: set[float] = set()
+    for n, (first, last) in enumerate(climbs):
+        latest = max(end for _, end in climbs[n:])
+        decided.update(due for due in schedule.newest(first, last, 10**7).found if due + grace < latest)
+    return decided
+
+
 async def _count(folder: Path, kills: int, jumps: int) -> KillCount:
     async with open_door(folder, {"TZ": "UTC"}) as door:
         heartbeats = {each.id: each for each in await door.heartbeats.store.all()}
@@ -86,14 +104,16 @@ async def _count(folder: Path, kills: int, jumps: int) -> KillCount:
         rows = connection.execute("SELECT heartbeat_id, due_at FROM heartbeat_instants").fetchall()
         changes = connection.execute("SELECT heartbeat_id FROM heartbeat_changes WHERE state = 'down'").fetchall()
     acknowledged = Counter((folder / ACKNOWLEDGED).read_text().split())
+    climbs = _climbs(list(map(float, (folder / LOOKS).read_text().split())))
     lost = invented = planned = 0
     for each in heartbeats.values():
         found = {due for heartbeat_id, due in rows if heartbeat_id == each.id}
         if not each.definition.schedule:
             continue
         schedule = read_schedule(each.definition.schedule, each.definition.timezone, 0.0)
-        wanted = set(schedule.newest(min(found) - 1, max(found), 10**7).found)
-        planned, lost, invented = planned + len(wanted), lost + len(wanted - found), invented + len(found - wanted)
+        possible = set(schedule.newest(min(found) - 1, max(found), 10**7).found)
+        wanted = _decided(schedule, each.definition.grace, climbs)
+        planned, lost, invented = planned + len(wanted), lost + len(wanted - found), invented + len(found - possible)
     names = [heartbeats[heartbeat_id].name for (heartbeat_id,) in changes]
     return KillCount(
         kills=kills,

@@ -18,7 +18,7 @@ from tests.features.heartbeats.conftest import Door, open_door
 from tocsin.features.heartbeats.model import Heartbeat
 from tocsin.scheduling.schedule import Schedule
 
-NOTED, ACKNOWLEDGED, SILENT = "time", "acknowledged", "silent"
+NOTED, LOOKS, ACKNOWLEDGED, SILENT = "time", "looks", "acknowledged", "silent"
 JUMPING, STEADY = "jumping", "steady"
 JUMPS = 0.01  # of the looks
 FURTHEST_S = 7_200.0
@@ -66,6 +66,7 @@ async def live(folder: Path, line: str, *, looks: int | None = None) -> None:
             os.write(1, b"%d\n" % os.getpid())
         heartbeats = await door.heartbeats.all()
         jobs, noted = Jobs(door, heartbeats, folder), os.open(folder / NOTED, os.O_WRONLY | os.O_CREAT)
+        seen = (folder / LOOKS).open("ab", buffering=0)
         while looks is None or (looks := looks - 1) >= 0:
             clock.advance(chance.uniform(1.0, 9.0))
             if mode == JUMPING and chance.random() < JUMPS:
@@ -73,7 +74,9 @@ async def live(folder: Path, line: str, *, looks: int | None = None) -> None:
             await door.step()
             os.pwrite(noted, f"{clock.now():020.3f} {clock.monotonic():020.3f}".encode(), 0)
             await jobs.ping()
+            seen.write(f"{clock.now()}\n".encode())
         os.close(noted)
+        seen.close()
         jobs.trace.close()
 
 
