@@ -77,6 +77,7 @@ def test_the_documentation_is_searched_from_the_keyboard_and_needs_no_login(visi
     assert visitor.overflow() <= 0
     page.locator("main").get_by_role("link", name="run", exact=True).first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Runs")
+    page.wait_for_load_state()  # its script hears the key
     page.keyboard.press("/")
     page.keyboard.type("tocsin_data_dir settings")
     expect(page.get_by_role("option").first).to_be_visible()
