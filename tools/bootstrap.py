@@ -52,6 +52,7 @@ SYSTEM_COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
         ("curl", "curl"),
         ("git", "git"),
         ("chromium", "chromium"),
+        ("chromium-headless-shell", "chromium-headless-shell"),
         # Clients of the tests of mail; swaks needs the second package for TLS.
         ("swaks", "swaks libnet-ssleay-perl"),
         ("msmtp", "msmtp"),

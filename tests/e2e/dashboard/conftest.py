@@ -4,12 +4,13 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 from tests.e2e.dashboard.served import PASSWORD, USER, ServedDashboard, serve_dashboard
 from tests.waiting import PATIENCE_S
 
@@ -32,14 +33,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 # Of this package and not of the session: as long as Playwright is there, its loop runs in the thread of the tests, and
 # none elsewhere can have one. So no test beside these is asynchronous.
 @pytest.fixture(scope="package")
-def chromium() -> Iterator[Browser]:
-    """Start the system's Chromium."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert program, "there is no Chromium; `sh tools/bootstrap.sh dev` installs it"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+def playwright() -> Iterator[Playwright]:
+    """Return what starts browsers."""
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="package")
+def chromium(playwright: Playwright) -> Iterator[Browser]:
+    """Start Chromium's headless shell, which takes a third less of a processor for the same pages."""
+    with running_browser(playwright, "chromium-headless-shell") as browser:
         yield browser
-        browser.close()
+
+
+@contextmanager
+def running_browser(playwright: Playwright, preferred: str) -> Iterator[Browser]:
+    """Start a Chromium of this machine."""
+    program = next(filter(None, map(shutil.which, (preferred, "chromium", "chromium-browser", "google-chrome"))), None)
+    assert program, "there is no Chromium; `sh tools/bootstrap.sh dev` installs it"
+    browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,9 @@ from uuid import uuid4
 
 import http_ece
 import pytest
-from playwright.sync_api import CDPSession, Page, Worker, expect
-from tests.e2e.dashboard.conftest import sign_in
+from playwright.sync_api import Browser as Window
+from playwright.sync_api import CDPSession, Page, Playwright, Worker, expect
+from tests.e2e.dashboard.conftest import running_browser, sign_in
 from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
 from tests.waiting import eventually, until
 
@@ -38,6 +39,13 @@ SUBSCRIBED = """
   PushManager.prototype.getSubscription = async () => own;
 })()
 """
+
+
+@pytest.fixture(scope="module")
+def chromium(playwright: Playwright) -> Iterator[Window]:
+    """Start the whole Chromium: its headless shell shows no notifications."""
+    with running_browser(playwright, "chromium") as browser:
+        yield browser
 
 
 @pytest.fixture(scope="module")
