@@ -70,6 +70,16 @@ def test_a_value_that_everybody_tries_first_is_warned_of_once_without_showing_it
     assert value.strip() not in warning
 
 
+@pytest.mark.parametrize(
+    ("name", "shortest"), [("GATEWAY_TOKEN", 16), ("DASHBOARD_PASS", 8), ("BOTCHAT_WEBHOOK_SECRET", 16)]
+)
+def test_a_secret_that_is_too_short_is_warned_of_without_showing_it(name: str, shortest: int):
+    (warning,) = warnings(**{name: "q" * (shortest - 1)})
+    assert mentions(warning, f"{name} ", str(shortest))
+    assert "qq" not in warning
+    assert warnings(**{name: "q" * shortest}) == []
+
+
 def test_every_secret_that_takes_such_a_value_is_looked_at():
     secrets = [v.name for v in settings().variables if v.secret]
     unguarded = []

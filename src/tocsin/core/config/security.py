@@ -36,6 +36,8 @@ INSECURE_VALUES = INSECURE_NAMES | frozenset(
         *("change-me", "default", "test", "tocsin", "123456", "12345678"),
     }
 )
+# A token is made by a program, a password may be remembered (NIST SP 800-63B: 8 characters at least).
+SHORTEST = {GATEWAY_TOKEN: 16, DASHBOARD_PASS: 8}
 
 
 def validate_security(settings: Settings) -> list[str]:
@@ -87,6 +89,9 @@ def _weakness(variable: Variable[Any], value: Any) -> str:
         return f"{variable.name} has a common value; choose a random one"
     if variable.login and word in INSECURE_NAMES:
         return f"{variable.name} has a common value; choose another name"
+    shortest = SHORTEST.get(variable, 0)
+    if value and len(str(value)) < shortest:
+        return f"{variable.name} has fewer than {shortest} characters; choose a longer, random one"
     return variable.weakness(value) if variable.weakness and value else ""
 
 
