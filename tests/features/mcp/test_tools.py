@@ -147,7 +147,12 @@ async def test_an_unknown_record_is_a_result_with_a_hint(agent):
         ("read_run_log", {"run_id": "a/cancel"}, "without '/'"),
         ("read_run_log", {"run_id": ".."}, "without '/'"),
         ("read_run_log", {"run_id": {"a": 1}}, "must be a text"),
-        ("list_runs", {"limit": "many"}, "valid integer"),
+        ("read_run_log", {"run_id": 7}, "'run_id' must be a text"),
+        ("list_runs", {"limit": "1"}, "'limit' must be an integer"),
+        ("list_runs", {"limit": True}, "'limit' must be an integer"),
+        ("list_runs", {"limit": [1]}, "'limit' must be an integer"),
+        ("list_runs", {"status": "failed"}, "'status' must be a list"),
+        ("list_workflows", {"valid": "true"}, "'valid' must be a boolean"),
         ("list_runs", {"limit": 10**9}, "200"),
         ("list_runs", {"colour": "red"}, "unknown argument"),
         ("notify", {"profile": "ops", "text": 7}, "#/text: Input should be a valid string"),
@@ -160,6 +165,18 @@ async def test_invalid_arguments_are_a_protocol_error(agent, name, arguments, sa
     error = await agent.refused(name, **arguments)
     assert error["code"] == -32602
     assert said in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("list_runs", {"limit": 1, "status": ["failed", "running"], "kind": None}),
+        ("list_deliveries", {"status": "dead"}),
+        ("list_workflows", {"valid": True}),
+    ],
+)
+async def test_arguments_of_the_types_of_the_schema_are_accepted(agent, name, arguments):
+    assert not (await agent.call(name, **arguments))["isError"]
 
 
 async def test_an_agent_sends_at_most_thirty_messages_an_hour_and_invalid_calls_do_not_count(agent):

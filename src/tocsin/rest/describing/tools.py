@@ -18,6 +18,14 @@ from tocsin.rest.operations import OfferedTool, Operation
 
 # Called with the arguments by their names in the operation.
 Override = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+# The Python type of each type of JSON Schema that a parameter has, and its words.
+_TYPES = {
+    "string": (str, "a text"),
+    "integer": (int, "an integer"),
+    "number": (int | float, "a number"),
+    "boolean": (bool, "a boolean"),
+    "array": (list, "a list"),
+}
 _SHARED, _OWN = '"#/components/schemas/', '"#/$defs/'
 
 
@@ -160,13 +168,15 @@ class OperationTool:
         path, query, body = self.operation.path, [*self.tool.fixed.items()], {}
         for name, value in arguments.items():
             where = self._parameters.get(name, {}).get("in")
+            shown = self.tool.names.get(name, name)
+            if where and value is not None:
+                _check_type(shown, self._parameters[name]["schema"], value)
             if where is None:
                 body[name] = value
             elif where == "query":
                 given = value if isinstance(value, list) else [value]
-                query += [(name, _text(name, each)) for each in given if each is not None]
-            elif not (text := _text(name, value)) or "/" in text or text in {".", ".."}:
-                shown = self.tool.names.get(name, name)
+                query += [(name, _text(shown, each)) for each in given if each is not None]
+            elif not (text := _text(shown, value)) or "/" in text or text in {".", ".."}:
                 raise InvalidArgumentsError(f"the argument {shown!r} must be a name or an ID without '/'")
             else:
                 path = path.replace(f"{{{name}}}", text)
@@ -194,6 +204,14 @@ def _as_data(schema: Mapping[str, Any]) -> dict[str, Any]:
     data = {"type": "string", "contentMediaType": "application/json", "contentSchema": content}
     found = {"type": "object", "properties": {"untrusted": {"const": True}, "data": data}}
     return {**found, "required": ["untrusted", "data"], **({"$defs": schema["$defs"]} if "$defs" in schema else {})}
+
+
+def _check_type(name: str, schema: Mapping[str, Any], value: object) -> None:
+    """Raise InvalidArgumentsError unless a value has a type of the schema: an address has only texts."""
+    named = [each.get("type", "string") for each in schema.get("anyOf", [schema])]  # a reference is an enumeration
+    accepted = [_TYPES[each] for each in named if each != "null"]
+    if not any(isinstance(value, type_) and isinstance(value, bool) is (type_ is bool) for type_, _ in accepted):
+        raise InvalidArgumentsError(f"the argument {name!r} must be {' or '.join(words for _, words in accepted)}")
 
 
 def _text(name: str, value: object) -> str:
