@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.facts import mentions
 
 from tocsin.channels.botchat.api import BotApi, BotApiError, bot_token
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
@@ -162,6 +163,12 @@ async def test_a_redirect_is_an_error_that_names_the_setting():
 
 async def test_a_refusal_without_a_code_takes_the_status():
     assert (await api_error_of({"ok": False}, 403)).error_code == 403
+
+
+async def test_a_refusal_without_any_details_says_so_and_names_the_setting():
+    error = await api_error_of({"ok": False}, 200)
+    assert error.kind is FailureKind.PERMANENT
+    assert mentions(error.sentence(), "HTTP 200, but", "refused without a reason", "BOTCHAT_API_URL")
 
 
 async def test_a_long_description_becomes_one_short_line():

@@ -77,6 +77,7 @@ ADVICE_BY_CODE = {
     404: f"invalid token or address; check {BOT_TOKEN.name} and {API_URL.name}",
     413: "the server takes files of at most 50 MB, and pictures of 10 MB; send a smaller file",
     409: "another program uses the same token; stop one of them",
+    200: f"not a usual answer of Telegram; check {API_URL.name}, and the log of a Bot API server of your own",
 }
 
 
@@ -96,7 +97,7 @@ class BotApiError(ChannelError):
         self.parameters = dict(parameters or {})
         wait_s = _longer(_seconds(self.parameters.get("retry_after")), header_wait_s)
         super().__init__(
-            f"{error_code} {description}" if description else f"HTTP {error_code}",
+            _sentence(error_code, description),
             hint=_advice(error_code, description, wait_s),
             kind=_kind(error_code),
             provider_code=str(error_code),
@@ -206,6 +207,14 @@ def _kind(error_code: int) -> FailureKind:
     if error_code == 429:
         return FailureKind.RATE_LIMITED
     return FailureKind.TRANSIENT if error_code >= 500 else FailureKind.PERMANENT
+
+
+def _sentence(error_code: int, description: str) -> str:
+    if description:
+        return f"{error_code} {description}"
+    # The status of a success explains no refusal.
+    unexplained = ", but the call was refused without a reason" if error_code == 200 else ""
+    return f"HTTP {error_code}{unexplained}"
 
 
 def _advice(error_code: int, description: str, wait_s: float | None) -> str:
