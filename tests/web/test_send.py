@@ -72,7 +72,7 @@ async def test_a_refused_message_answers_422_with_the_providers_code_and_the_rem
 @pytest.mark.parametrize(
     ("channel", "error"),
     [
-        ("smoke", "Unknown channel: smoke; channels: apprise, discord, "),
+        ("smoke", "Unknown channel: smoke; choose from apprise, discord, "),
         ("slakc", "(did you mean 'slack'?)"),
         ("botchat", "Unknown channel: botchat (not configured; set BOTCHAT_BOT_TOKEN)"),
         ("devicemsg", "Unknown channel: devicemsg (it requires the platform darwin, this is "),

@@ -148,7 +148,7 @@ class Registry:
             words = sorted(state.word for state in self.states())
             raise UnknownChannelError(
                 f"Unknown channel: {shorten(kind)}",
-                hint=f"channels: {', '.join(words)}{suggestion(kind, [*self._classes, *self._names])}",
+                hint=f"choose from {', '.join(words)}{suggestion(kind, [*self._classes, *self._names])}",
             )
         return kind
 

@@ -141,7 +141,7 @@ def test_an_unknown_skill_is_told_with_those_there_are(write: Writer, name: str)
     write("backup/skill.yaml", GOOD)
     with pytest.raises(UnknownSkillError) as caught:
         write.folder.get(name)
-    assert caught.value.hint.startswith("skills: backup")
+    assert caught.value.hint.startswith("choose from backup")
 
 
 def test_instructions_for_the_assistant_are_a_skill_that_cannot_be_run(write: Writer):

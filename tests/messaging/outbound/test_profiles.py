@@ -34,7 +34,7 @@ def profiles_at(path: Path) -> Profiles:
 def known_kind(name: str) -> str:
     kind = {"dingdong": "bell"}.get(name.lower(), name.lower())
     if kind not in KINDS:
-        raise UnknownChannelError(f"Unknown channel: {name}", hint="there are: bell, horn (did you mean 'bell'?)")
+        raise UnknownChannelError(f"Unknown channel: {name}", hint="choose from bell, horn (did you mean 'bell'?)")
     return kind
 
 
@@ -171,7 +171,7 @@ def test_a_profile_is_shown_as_the_record_of_the_command_line_and_the_api(write:
                     "line": 2,
                     "column": 12,
                     "key": "ops[0].channel",
-                    "detail": "Unknown channel: bel; there are: bell, horn (did you mean 'bell'?)",
+                    "detail": "Unknown channel: bel; choose from bell, horn (did you mean 'bell'?)",
                 }
             ],
         }
@@ -191,7 +191,7 @@ def test_a_file_without_profiles_has_none_and_is_no_problem(write: Write, conten
     assert (profiles.all(), profiles.problem) == ((), None)
     with pytest.raises(UnknownProfileError, match="Unknown profile: ops") as raised:
         profiles.get("ops")
-    assert raised.value.hint == f"{profiles.path} contains no profiles"
+    assert raised.value.hint == "no profiles exist, `tocsin profiles` says where to create them"
 
 
 def test_a_missing_file_has_no_profiles_and_is_no_problem(tmp_path: Path):

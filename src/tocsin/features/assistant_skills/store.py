@@ -39,7 +39,7 @@ class AssistantFolders:
             if is_name(name) and _is_there(folder / name / INSTRUCTIONS):
                 return self._get(folder / name, built_in=built_in)
         names = sorted(skill.name for skill in self.all())
-        hint = f"there are: {', '.join(names)}{suggestion(name, names)}"
+        hint = f"choose from {', '.join(names)}{suggestion(name, names)}"
         raise UnknownAssistantError(f"unknown assistant skill: {shorten(name)!r}", hint=hint)
 
     def _get(self, path: Path, *, built_in: bool) -> AssistantSkill:

@@ -209,5 +209,5 @@ def _check_secret(definition: DoorDefinition, secret: str) -> None:
 
 def _known(kind: str, name: str, known: Collection[str]) -> None:
     if name not in known:
-        names = f"{kind}s: {', '.join(sorted(filter(None, known)))}"
+        names = f"choose from {', '.join(sorted(filter(None, known)))}"
         raise InvalidDoorError(f"unknown {kind} {name[:60]!r}", hint=names + suggestion(name, known))

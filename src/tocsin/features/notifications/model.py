@@ -119,7 +119,7 @@ def check(notice: Notice) -> None:
             "a notification needs a title", hint="describe the event in a few words", body_key="title"
         )
     if notice.category not in set(NotificationCategory):
-        hint = f"categories: {', '.join(NotificationCategory)}"
+        hint = f"choose from {', '.join(NotificationCategory)}"
         raise InvalidNoticeError(f"unknown category: {truncate(notice.category, 50)!r}", hint=hint)
     if not _is_link(notice.link):
         raise InvalidNoticeError(

@@ -44,7 +44,8 @@ class SkillFolder:
         if skill := self.find(name):
             return skill
         names = [skill.name for skill in self.all()]
-        hint = f"skills: {', '.join(names)}{suggestion(name, names)}" if names else f"{self.path} contains no skills"
+        none = "put its folder into the folder skills of the data directory"  # whose path is not for chats
+        hint = f"choose from {', '.join(names)}{suggestion(name, names)}" if names else none
         raise UnknownSkillError(f"unknown skill: {shorten(name)!r}", hint=hint)
 
     def _folders(self) -> Iterator[Path]:

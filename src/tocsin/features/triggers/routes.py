@@ -52,7 +52,7 @@ class TriggerRoutes:
         """Show which rule matches a text, and with which captures, without running it."""
         known, channel = self._messenger.channel_names(), body.channel.strip().lower()
         if channel and channel not in known:
-            raise refuse(("channel",), "bad-value", f"Unknown channel; choose from: {', '.join(sorted(known))}")
+            raise refuse(("channel",), "bad-value", f"Unknown channel; choose from {', '.join(sorted(known))}")
         return await asyncio.to_thread(self._rules.explain, body.text, TriggerEvent(body.on))
 
 

@@ -147,7 +147,7 @@ def left_out(workflow: Workflow, request: WorkflowRequest) -> dict[str, StepRun]
     names = [step.name for step in workflow.all_steps()]
     for name in (*request.only, *([request.from_step] if request.from_step else [])):
         if name not in names:
-            wrong, hint = f"workflow {workflow.name} has no step {name!r}", f"steps: {', '.join(names)}"
+            wrong, hint = f"workflow {workflow.name} has no step {name!r}", f"choose from {', '.join(names)}"
             raise InvalidRunError(wrong, hint=hint, body_key="only" if name in request.only else "from_step")
     needs = {step.name: step.needs for step in workflow.steps}
     from_here = descendants([request.from_step], needs) if request.from_step else set()

@@ -106,7 +106,7 @@ class WorkflowFolder:
         names = self.names()
         if name not in names:
             hint = (
-                f"there are: {', '.join(names)}{suggestion(name, names)}"
+                f"choose from {', '.join(names)}{suggestion(name, names)}"
                 if names
                 else "create one with `tocsin workflows new NAME`"
             )

@@ -134,7 +134,7 @@ class Outbox:
             raise ChannelError(reason, hint="this is a bug; see the log for details") from None
         usual = Policy.AT_MOST_ONCE if adapter.spec.at_most_once else Policy.AT_LEAST_ONCE
         if policy and policy not in set(Policy):
-            raise ConfigError(f"unknown policy {policy[:50]!r}", hint=f"choose from: {', '.join(Policy)}")
+            raise ConfigError(f"unknown policy {policy[:50]!r}", hint=f"choose from {', '.join(Policy)}")
         chosen = Policy(policy) if policy else usual
         text, mode, extra = normalise(outgoing.text), outgoing.parse_mode, _stored_extra(outgoing, adapter)
         if not (content := extra.get(CONTENT, NO_CONTENT)):

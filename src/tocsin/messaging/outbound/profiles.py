@@ -159,7 +159,9 @@ class Profiles(WatchedFile[Mapping[str, Profile]]):
             return known[name]
         if problem is not None:
             raise problem
-        names = f"profiles: {', '.join(known)}" if known else f"{self.path} contains no profiles"
+        # Without the path of the file: the hint is also sent to callers over HTTP and in chats.
+        none = "no profiles exist, `tocsin profiles` says where to create them"
+        names = f"choose from {', '.join(known)}" if known else none
         raise UnknownProfileError(f"Unknown profile: {shorten(name)}", hint=names + suggestion(name, known))
 
     def parse(self, content: bytes) -> Mapping[str, Profile]:

@@ -97,7 +97,7 @@ class ApiTokens:
             form = "start with a letter or digit; then use letters, digits, `.`, `_` and `-`, up to 100 characters"
             raise InvalidTokenError("invalid token name", hint=form)
         if not chosen or chosen - ALL_SCOPES:
-            raise InvalidTokenError("a token needs at least one scope", hint=f"choose from: {', '.join(SCOPES)}")
+            raise InvalidTokenError("a token needs at least one scope", hint=f"choose from {', '.join(SCOPES)}")
         only = tuple(dict.fromkeys(profiles))
         if not all(_NAME.fullmatch(each) for each in only):
             raise InvalidTokenError("invalid profile name", hint="`tocsin profiles` shows the profiles")

@@ -99,7 +99,7 @@ def _presets(arguments: argparse.Namespace, out: Console, _program: Program) -> 
         return DONE
     if arguments.preset not in preset_names():
         out.failure(
-            ConfigError(f"unknown preset {arguments.preset[:60]!r}", hint=f"presets: {', '.join(preset_names())}")
+            ConfigError(f"unknown preset {arguments.preset[:60]!r}", hint=f"choose from {', '.join(preset_names())}")
         )
         return FAILED
     if out.as_json:
