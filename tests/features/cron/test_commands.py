@@ -266,3 +266,11 @@ def test_a_crontab_that_is_taken_over_again_adds_only_what_is_new(cli: Cli):
     jobs = {job["name"]: job for job in cli("cron", "list", "--json").json()}
     assert jobs["echo-2"]["env"] == {"TZ": "Asia/Tokyo"}
     assert jobs["echo"]["timezone"] == jobs["echo-2"]["timezone"]
+
+
+def test_the_list_names_the_mistake_in_a_file_and_ends_like_other_commands(cli: Cli):
+    (cli.data_dir / "cron.d").mkdir(parents=True)
+    (cli.data_dir / "cron.d" / "nightly.yaml").write_text("a: [b\n")
+    done = cli("cron", "list")
+    assert (done.code, "nightly.yaml:1:4" in done.err) == (2, True)
+    assert "invalid" in done.out

@@ -61,5 +61,5 @@ def test_the_list_tells_of_rules_that_cannot_be_read(cli: Cli):
     cli.data_dir.mkdir(exist_ok=True)
     (cli.data_dir / "doors.yaml").write_text("- match: [\n")
     listed = cli("doors", "list")
-    assert listed.code == 1
+    assert listed.code == 2
     assert "doors.yaml" in listed.err

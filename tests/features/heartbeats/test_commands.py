@@ -148,3 +148,10 @@ def test_an_import_says_why_it_failed(cli: Cli, path: str, key: str, said: str):
     with healthchecks(SOME) as url:
         done = cli("heartbeats", "import", "--url", f"{url}{path}", stdin=key.encode())
     assert (done.code, said in done.err, key in done.err + done.out) == (2, True, False)
+
+
+def test_the_list_names_the_mistake_in_the_file_and_ends_like_other_commands(cli: Cli):
+    cli.data_dir.mkdir(exist_ok=True)
+    (cli.data_dir / "heartbeats.yaml").write_text("a: [b\n")
+    done = cli("heartbeats", "list")
+    assert (done.code, "heartbeats.yaml:1:4" in done.err) == (2, True)

@@ -50,7 +50,7 @@ def test_a_mistake_in_the_file_is_told_by_list(cli: Cli):
     cli.data_dir.mkdir(exist_ok=True)
     (cli.data_dir / "watchers.yaml").write_text("- {name: a, path: /srv, comand: x}\n")
     done = cli("watchers", "list")
-    assert (done.code, "'command'" in done.err) == (1, True)
+    assert (done.code, "'command'" in done.err) == (2, True)
     done = cli("watchers", "run", "a", "/srv/x")
     assert (done.code, "'command'" in done.err) == (2, True)
 

@@ -24,7 +24,7 @@ from tocsin.features.watchers.rules import FILE_NAME, with_rule
 from tocsin.features.watchers.service import Watchers
 from tocsin.runs.model import FAILING, Line, Run
 from tocsin.terminal.options import add_subcommands
-from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.output import DONE, FAILED, MISUSED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import readable
 
@@ -127,7 +127,7 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
                 out.note(f"{record.rule.name}: {record.error}")
     elif not problem:
         out.note("no watchers exist; add one with `tocsin watchers new`")
-    return FAILED if problem else DONE
+    return MISUSED if problem else DONE
 
 
 def _row(record: WatcherRecord) -> tuple[str, ...]:

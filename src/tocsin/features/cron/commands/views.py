@@ -21,7 +21,7 @@ from tocsin.features.cron.records import (
 from tocsin.features.cron.service import CronJobs
 from tocsin.runs.log_file import LogPage
 from tocsin.runs.model import Run, RunStatus
-from tocsin.terminal.output import DONE, Console
+from tocsin.terminal.output import DONE, MISUSED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import add_limit, readable, whole_number
 
@@ -77,7 +77,7 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
                 out.error(job.problem, "the last valid version remains active" if job.definition else "")
     if problem:
         out.error(problem, "the jobs are unchanged")
-    return DONE
+    return MISUSED if problem or any(job.problem for job, _ in found) else DONE
 
 
 def _row(job: CronJob, record: CronJobSummary) -> tuple[str, ...]:

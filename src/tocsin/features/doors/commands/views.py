@@ -10,7 +10,7 @@ from tocsin.core.text.strings import number_of
 from tocsin.features.doors.model import DoorRecord, DoorRequestRecord, as_record
 from tocsin.features.doors.rules.checking import RuleWarning
 from tocsin.features.doors.service import Doors
-from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.output import DONE, FAILED, MISUSED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import readable
 
@@ -46,7 +46,7 @@ def _list(_arguments: argparse.Namespace, out: Console, program: Program) -> int
         out.table(columns, [_row(each) for each in records])
     else:
         out.note("no doors; add one with `tocsin doors add`")
-    return DONE if problem is None else FAILED
+    return DONE if problem is None else MISUSED
 
 
 def _row(record: DoorRecord) -> tuple[str, ...]:

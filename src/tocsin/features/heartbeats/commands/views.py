@@ -8,7 +8,7 @@ from tocsin.core.records.table import field_rows, short_time
 from tocsin.core.time.timestamps import duration_words
 from tocsin.features.heartbeats.model import HeartbeatPing, HeartbeatRecord, HeartbeatState
 from tocsin.features.heartbeats.service import Heartbeats
-from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.output import DONE, MISUSED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import readable, whole_number
 
@@ -50,7 +50,7 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         out.table(("name", "state", "expected", "last ping", "latest instants", "uptime"), list(map(_row, records)))
     else:
         out.note("no heartbeats; add one with `tocsin heartbeats add`")
-    return FAILED if problem else DONE
+    return MISUSED if problem else DONE
 
 
 def _row(record: HeartbeatRecord) -> tuple[str, ...]:
