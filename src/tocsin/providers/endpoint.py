@@ -37,6 +37,11 @@ class ModelEndpoint:
     model_setting: str
 
 
+def product_name(provider: str) -> str:
+    """Return the name of a provider as it is written in texts."""
+    return _PRODUCTS[provider][0]
+
+
 @dataclass(frozen=True, slots=True)
 class CallTimeouts:
     """Time limits of a call."""

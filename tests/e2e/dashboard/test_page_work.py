@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 from tests.e2e.dashboard.conftest import Visitor
 from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
 from tests.ports import free_port
@@ -28,6 +28,19 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDashbo
     (skill / "skill.yaml").write_text(f'name: hello\ndescription: Says {MARKUP}.\ncommand: echo hello "$1"\n')
     with serve_dashboard(folder, {"SSH_CONFIG": str(folder / "config")}) as served:
         yield served
+
+
+def test_a_host_that_is_away_has_no_answer_and_a_failed_login(visit: Visit):
+    def answer_nothing(route: Route) -> None:  # whether the machine of the tests answers a ping depends on its kernel
+        health = route.fetch().json()
+        for item in health["items"]:
+            item["ping"] = {"ok": False, "method": "icmp", "rtt_ms": None, "error": "no answer"}
+        route.fulfill(json=health)
+
+    visitor = visit()
+    visitor.page.route("**/api/ssh/health*", answer_nothing)
+    row = visitor.open("#/ssh").get_by_role("row").filter(has_text="web1")
+    expect(row.locator(".reach")).to_have_text(["no answer", "failed"])
 
 
 def test_a_command_for_a_group_is_asked_about_and_shows_what_each_host_did(visit: Visit):

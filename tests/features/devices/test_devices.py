@@ -107,7 +107,7 @@ async def test_without_a_contact_the_setup_names_the_setting(tmp_path: Path):
     async with opened(tmp_path, WEBPUSH_CONTACT="") as (_, client):
         setup = (await client.get("/api/push-setup")).json()
         assert setup["public_key"] is None
-        assert "WEBPUSH_CONTACT" in setup["problem"]
+        assert setup["problem"] == "Web Push is not configured: set WEBPUSH_CONTACT in .env, then restart"
         assert (await client.get("/api/devices")).json()["items"] == []
         assert (await client.post("/api/devices", {"name": "x", **subscription("x")})).status == 409
 

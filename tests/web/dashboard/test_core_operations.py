@@ -4,13 +4,16 @@ import csv
 import io
 import json
 
+import pytest
 from tests.facts import mentions
+from tests.web.dashboard.conftest import open_program
 
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.log import AuditLog
 from tocsin.core.http.transport import HttpResponse
 from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.runs.model import RunResult, RunSpec, RunStatus, RunTrigger
+from tocsin.testing.dashboard import open_dashboard
 from tocsin.web.http.metrics import CONTENT_TYPE
 
 GOOD = {"channel": "teamchat", "target": "#ops", "message": "hello"}
@@ -324,6 +327,14 @@ async def test_integrations_say_what_is_connected(whole):
     assert found["email"]["status"] == "unconfigured"
     assert found["redis"]["status"] == "disabled"
     assert found["vault"]["kind"] == "vault"
+
+
+@pytest.mark.parametrize(("provider", "name"), [("openai", "OpenAI"), ("anthropic", "Anthropic"), ("", "Chat model")])
+async def test_the_integration_of_the_chat_model_has_the_name_of_its_product(tmp_path, transport, provider, name):
+    settings = {"CHAT_PROVIDER": provider} if provider else {}
+    async with open_program(tmp_path, transport, settings) as app, open_dashboard(app) as client:
+        items = (await client.get("/api/settings/integrations")).json()["items"]
+    assert [item["name"] for item in items if item["kind"] == "chat_provider"] == [name]
 
 
 async def test_a_chat_is_let_in_kept_out_and_taken_off(whole, program):

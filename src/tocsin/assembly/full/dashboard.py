@@ -30,6 +30,7 @@ from tocsin.messaging.inbound.presses.session import SessionPresses
 from tocsin.messaging.outbound.audit_anchor import load_anchors, retention_start
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.channel_watch import report_troubles
+from tocsin.providers.endpoint import product_name
 from tocsin.providers.files.reading import read_in_child
 from tocsin.providers.files.speech import Speech
 from tocsin.rest.callers import DASHBOARD
@@ -254,7 +255,7 @@ async def _list_integrations(app: App) -> Sequence[Integration]:
     provider = app.settings[CHAT_PROVIDER]
     chat = Integration(
         id=provider or "chat",
-        name=provider.capitalize() if provider else "Chat model",
+        name=product_name(provider) if provider else "Chat model",
         kind="chat_provider",
         missing=() if provider else (CHAT_PROVIDER.name,),
         docs="docs/bot.md",

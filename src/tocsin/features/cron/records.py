@@ -14,7 +14,7 @@ from tocsin.features.ability_records import ScheduledJob
 from tocsin.features.cron.definitions.upcoming import Upcoming, UpcomingRun
 from tocsin.features.cron.model import KIND, CronJob, JobState, UnknownJobError
 from tocsin.features.cron.service import CronJobs
-from tocsin.runs.model import RunStatus, RunSummary
+from tocsin.runs.model import FAILING, RunStatus, RunSummary
 from tocsin.runs.queue import RecentRun, SubjectPast
 from tocsin.scheduling.zones import load_zone
 
@@ -103,7 +103,7 @@ async def scheduled_jobs(jobs: CronJobs) -> list[ScheduledJob]:
         ScheduledJob(
             id=record.job.id,
             name=record.job.name,
-            state=str(record.state),
+            state=_standing(record),
             schedule_text=record.schedule_text or "",
             next_run_at=record.next_run_at,
             last_status=str(record.last_run.status) if record.last_run else "",
@@ -112,6 +112,12 @@ async def scheduled_jobs(jobs: CronJobs) -> list[ScheduledJob]:
         )
         for record in records
     ]
+
+
+def _standing(record: CronJobSummary) -> str:
+    """Return the state as the page of the jobs shows it: after a failure, a waiting job is not merely scheduled."""
+    failed = record.last_run is not None and record.last_run.status in FAILING
+    return "failing" if failed and record.state is JobState.SCHEDULED else str(record.state)
 
 
 def next_runs(jobs: CronJobs, job: CronJob, count: int) -> list[Upcoming]:

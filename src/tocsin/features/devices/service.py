@@ -67,7 +67,8 @@ class PushDevices:
         try:
             return PushSetup((await self._channel.devices.keys()).public, "")
         except UnknownChannelError as error:
-            return PushSetup("", error.sentence())
+            steps = f"set {', '.join(error.missing)} in .env, then restart"
+            return PushSetup("", f"Web Push is not configured: {steps}" if error.missing else error.sentence())
 
     async def all(self) -> Sequence[PushDevice]:
         """Return all devices by name; none if the channel is not configured."""

@@ -6,10 +6,11 @@ import { SSH } from "./strings.js";
 
 /** @typedef {import("tocsin/types/records.js").Host} Host */
 
-/** @param {{seen?: {ok: boolean, error: string | null, method?: string | null}, ms?: number | null, whole?: boolean}} props */
-export function Reach({ seen, ms, whole = false }) {
+/** `no` is the word for a failure, unless the reason is shown as a whole. */
+/** @param {{no?: string, seen?: {ok: boolean, error: string | null, method?: string | null}, ms?: number | null, whole?: boolean}} props */
+export function Reach({ seen, ms, no = "", whole = false }) {
   if (!seen) return "–";
-  const text = seen.ok ? [took(ms), SSH.by(seen.method ?? null)].filter(Boolean).join(" ") : whole ? seen.error : SSH.no;
+  const text = seen.ok ? [took(ms), SSH.by(seen.method ?? null)].filter(Boolean).join(" ") : whole ? seen.error : no;
   return html`<span class="reach" title=${seen.error ?? undefined} dir="auto"><${Shape} tone=${seen.ok ? "ok" : "bad"} />${text}</span>`;
 }
 

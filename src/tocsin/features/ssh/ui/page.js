@@ -109,8 +109,8 @@ function HostTable({ data, query, health, chosen, choose }) {
     { name: "name", title: SSH.name, primary: true, value: (host) => host.name },
     { name: "address", title: SSH.address, value: addressOf, cell: (host) => html`<code class="wraps" dir="auto">${addressOf(host)}</code>${host.description && html`<br /><span class="muted" dir="auto">${host.description}</span>`}` },
     { name: "groups", title: SSH.groups, value: (host) => [...host.groups, ...host.tags].join(", ") },
-    { name: "ping", title: SSH.ping, value: (host) => known.get(host.name)?.ping.rtt_ms, cell: (host) => html`<${Reach} seen=${known.get(host.name)?.ping} ms=${known.get(host.name)?.ping.rtt_ms} />` },
-    { name: "login", title: SSH.login, value: (host) => known.get(host.name)?.ssh.latency_ms, cell: (host) => html`<${Reach} seen=${known.get(host.name)?.ssh} ms=${known.get(host.name)?.ssh.latency_ms} />` },
+    { name: "ping", title: SSH.ping, value: (host) => known.get(host.name)?.ping.rtt_ms, cell: (host) => html`<${Reach} seen=${known.get(host.name)?.ping} ms=${known.get(host.name)?.ping.rtt_ms} no=${SSH.noAnswer} />` },
+    { name: "login", title: SSH.login, value: (host) => known.get(host.name)?.ssh.latency_ms, cell: (host) => html`<${Reach} seen=${known.get(host.name)?.ssh} ms=${known.get(host.name)?.ssh.latency_ms} no=${SSH.noLogin} />` },
     keyColumn,
     { name: "checked", title: SSH.checked, hideSmall: true, value: (host) => host.last_checked_at, cell: (host) => html`<${Time} at=${host.last_checked_at} />` },
   ];

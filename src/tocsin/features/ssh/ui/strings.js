@@ -38,7 +38,8 @@ export const SSH = {
   took: "Duration",
   when: "When",
   under: "< 1 ms",
-  no: "no",
+  noAnswer: "no answer",
+  noLogin: "failed",
   /** @param {Record<string, number>} summary */
   summary: (summary) => ["up", "degraded", "down", "unknown"].filter((state) => summary[state]).map((state) => `${summary[state]} ${state}`).join(", "),
   /** @param {string | null} method */
