@@ -20,6 +20,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.ids import new_id
 from tocsin.core.tracing.spans import SpanKind, start_tracing
 from tocsin.features.ssh.client.ssh_program import SshSession
+from tocsin.features.ssh.deny import DenyList
 from tocsin.features.ssh.execution import sent_command
 from tocsin.features.ssh.hooks import start_ssh
 from tocsin.features.ssh.model import CommandDeniedError, HostEntry, Identity, IdentityKind, SshRequest
@@ -249,6 +250,15 @@ async def test_a_line_of_the_deny_list_refuses_a_command(site: Site, machine: Ma
     with pytest.raises(Exception, match=r"ssh_deny\.txt:2"):
         await site.run("true", "web")
     assert [(entry.action, entry.metadata["outcome"]) for entry in site.bench.audit()] == [("ssh.run", "denied")]
+
+
+def test_spaces_at_the_ends_of_a_line_of_the_deny_list_are_not_part_of_its_pattern(tmp_path: Path):
+    deny = DenyList(tmp_path / "ssh_deny.txt")
+    deny.path.write_text("  halt \nreboot\\x20\n")
+    deny.check("reboot")
+    for refused in ("halt", "reboot now"):
+        with pytest.raises(CommandDeniedError):
+            deny.check(refused)
 
 
 def kill_master(socket: Path) -> None:
