@@ -375,6 +375,17 @@ async def test_a_login_that_cannot_be_read_is_refused_without_repeating_it(
     assert dashboard.audit() == []
 
 
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [(b'{"usrname": "anna", "password": "x"}', "application/json"), (b"usrname=anna&password=x", FORM)],
+)
+async def test_a_misspelt_key_of_a_login_is_refused_with_the_likely_one(dashboard: Dashboard, body: bytes, kind: str):
+    answer = await dashboard.stranger.call("POST", "/login", body, headers={"content-type": kind})
+    check_problem(answer, 422, "validation-failed")
+    suggested = {each["pointer"]: each.get("suggestion") for each in answer.json()["errors"]}
+    assert suggested == {"#/username": None, "#/usrname": "username"}
+
+
 # Other sites' pages
 
 

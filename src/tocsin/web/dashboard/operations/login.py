@@ -17,7 +17,7 @@ from tocsin.rest.headers import JSON
 from tocsin.rest.operations import operation
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import read_media_type
-from tocsin.rest.refusals import refuse
+from tocsin.rest.refusals import problem_of_validation, refuse
 from tocsin.web.access.cookies import no_cookie, read_session_id, session_cookie
 from tocsin.web.access.layers import read_visitor
 from tocsin.web.access.links import PATH as LINK_PATH
@@ -154,7 +154,8 @@ async def _read(request: Request) -> SignInRequest:
     except ValidationError as error:
         # Without the input, which contains a password.
         found = error.errors(include_input=False, include_url=False)
-        raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in found]) from None
+        wrong = RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in found])
+        raise problem_of_validation(wrong, SignInRequest.names()) from None
 
 
 def _form_fields(raw: bytes) -> dict[str, Any]:
