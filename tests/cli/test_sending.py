@@ -144,6 +144,15 @@ def test_an_unknown_channel_is_a_failed_result_that_names_the_likely_one(cli: Cl
     assert "'teamchat'" in done.json()["error"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "suggested"),
+    [("telegarm", "telegram"), ("slakc", "slack"), ("botchta", "botchat"), ("emial", "email"), ("nochan", "")],
+)
+def test_the_likely_channel_is_one_that_people_type(cli: Cli, typed: str, suggested: str):
+    error = cli("send", typed, "somewhere", "hello", "--json").json()["error"]
+    assert error.endswith(f" (did you mean '{suggested}'?)" if suggested else ", webpush")
+
+
 LACKING = [("send", "{}", "#ops", "hello"), ("send", "--queue", "{}", "#ops", "hello"), ("test", "{}")]
 
 

@@ -18,7 +18,7 @@ from tocsin.core.config.variables import ALLOW_INSECURE_API_URL, CORE_VARIABLES,
 from tocsin.core.errors import ChannelError, TocsinError, UnknownChannelError
 from tocsin.core.http.addresses import refuse_clear_text
 from tocsin.core.plugins import describe_error, load_class, modules_in, plugin_points
-from tocsin.core.reading.value import shorten, suggestion
+from tocsin.core.reading.value import did_you_mean, near_word, shorten
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tocsin.core.reading.fields import RecordType
 
 ENTRY_POINTS = "tocsin.channels"
+_SLIP = 0.8  # similarity of a word with letters exchanged or left out
 _TARGETS = "tocsin.channels.targets:NamedTargets"
 # Modules that are not channels, skipped because importing them at every start takes time.
 _NO_CHANNELS = frozenset(
@@ -146,9 +147,11 @@ class Registry:
         kind = self.kind_of(name)
         if kind not in self._classes:
             words = sorted(state.word for state in self.states())
+            # People type the names of products: a kind that they do not see is suggested only for a slip in it.
+            near = near_word(kind, self._classes, _SLIP) or near_word(kind, [*words, *self._names])
             raise UnknownChannelError(
                 f"Unknown channel: {shorten(kind)}",
-                hint=f"choose from {', '.join(words)}{suggestion(kind, [*self._classes, *self._names])}",
+                hint=f"choose from {', '.join(words)}{did_you_mean(near)}",
             )
         return kind
 

@@ -192,8 +192,8 @@ def _first_of_each(members: Iterable[tuple[str, V]]) -> dict[str, V]:
     return values
 
 
-def near_word(word: str, known: Iterable[str]) -> str:
-    """Return the known word that is similar to `word`, if any.
+def near_word(word: str, known: Iterable[str], similarity: float = 0.6) -> str:
+    """Return the known word that is similar to `word`, if any; a `similarity` is 0.6 to 1.
 
     Of many known words, only the first with the same initial are compared, which bounds the cost.
     """
@@ -203,7 +203,7 @@ def near_word(word: str, known: Iterable[str]) -> str:
     word = word[:SHOWN_LENGTH]
     comparable = _comparable(word, known)
     same_letters = [each for each in comparable if each.casefold() == word.casefold()]
-    near = same_letters or get_close_matches(word, comparable, 1)
+    near = same_letters or get_close_matches(word, comparable, 1, similarity)
     return str(near[0]) if near else ""  # a plain text of a member of an enumeration, whose `repr` is not a word
 
 
