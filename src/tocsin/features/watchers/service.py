@@ -66,7 +66,9 @@ class Watchers:
             raise self.problem
         names = [rule.name for rule in rules]
         listed = (
-            "`tocsin watchers list` shows the watchers" if names else f"no watchers exist; add one to {self.rules.path}"
+            "`tocsin watchers list` shows the watchers"
+            if names
+            else f"no watchers exist; add one to {self.rules.path.name}"
         )
         raise UnknownWatcherError(f"unknown watcher: {shorten(name)!r}{suggestion(name, names)}", hint=listed)
 
