@@ -144,6 +144,7 @@ BAD: dict[str, tuple[Sequence[bytes], int, str]] = {
     ),
     "eleven files": ([message(), *(file(f"{n}.log", b"x") for n in range(11))], 422, "at most 10 files, not 11"),
     "a hostile name": ([message(), file("..", b"x")], 422, "not the name of a file"),
+    "a name of 202 bytes": ([message(), file("é" * 101, b"x")], 422, "expected at most 200 bytes, found 202"),
     "no message": ([file("a.log", b"x")], 422, "need attention"),
 }  # fmt: skip
 

@@ -14,6 +14,7 @@ from tocsin.core.reading.records import Written
 from tocsin.core.text.strings import number_of
 
 MAX_FILES = 10
+MAX_NAME_BYTES = 200
 UNKNOWN_TYPE = "application/octet-stream"
 IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})  # what every product shows inline
 
@@ -30,8 +31,15 @@ class MessageFile:
 
     name: Annotated[
         str,
-        Written(TextType(max_chars=200, pattern=rf"[^{_BAD}]*[^{_BAD}.\s][^{_BAD}]*", rule=_NAME_RULE)),
-        "Name that the recipient sees.",
+        Written(
+            TextType(
+                max_chars=MAX_NAME_BYTES,
+                max_bytes=MAX_NAME_BYTES,
+                pattern=rf"[^{_BAD}]*[^{_BAD}.\s][^{_BAD}]*",
+                rule=_NAME_RULE,
+            )
+        ),
+        "Name that the recipient sees, at most 200 bytes.",
     ]
     type: Annotated[
         str,

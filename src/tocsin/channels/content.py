@@ -73,7 +73,9 @@ class MessageAction:
         "For `call`: what the press starts: a trigger with `on: action`, or `job:NAME` or `workflow:NAME`.",
     ] = ""
     value: Annotated[
-        str, Written(TextType(True, MAX_VALUE_BYTES)), "For `call`: a value for the handler, at most 1,024 bytes."
+        str,
+        Written(TextType(True, MAX_VALUE_BYTES, max_bytes=MAX_VALUE_BYTES)),
+        "For `call`: a value for the handler, at most 1,024 bytes.",
     ] = ""
     style: Annotated[str, Written(ChoiceType(STYLES, blank=True)), "Colour of the button."] = ""
     confirm: Annotated[
@@ -109,8 +111,6 @@ class _ActionType(RecordType):
         for name in ("name", "value", "confirm"):
             if not calls and read[name]:
                 given[name].refuse(f"only an action `call` has a {name}")
-        if len((read["value"] or "").encode("utf-8", "surrogatepass")) > MAX_VALUE_BYTES:
-            given["value"].refuse(f"expected at most {MAX_VALUE_BYTES:,} bytes")
         return read
 
 

@@ -220,6 +220,7 @@ TEXTS = RecordType(
         Field("size", TextType(blank=True, parse=int)),
         Field("way", ChoiceType(("up", "down"))),
         Field("short", TextType(blank=True, max_chars=3)),
+        Field("small", TextType(blank=True, max_bytes=3)),
     )
 )
 
@@ -238,7 +239,7 @@ def test_a_correct_record_of_texts_is_read_the_quick_way_with_the_same_values(do
 @pytest.mark.parametrize(
     "members",
     [(), (("to", 1),), (("to", "x"), ("to", "y")), (("to", "x"), ("other", "y")), (("to", "x"), ("size", "many")),
-     (("to", "x"), ("way", "left")), (("to", "x"), ("short", "abcd")), (("to", None),)],
+     (("to", "x"), ("way", "left")), (("to", "x"), ("short", "abcd")), (("to", "x"), ("small", "éé")), (("to", None),)],
 )  # fmt: skip
 def test_the_quick_way_accepts_nothing_that_the_reader_refuses(members: tuple[tuple[str, Any], ...]):
     assert read_texts(TEXTS, members) is None

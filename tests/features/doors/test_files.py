@@ -230,6 +230,7 @@ async def test_files_are_kept_while_their_request_waits_and_pruned_when_nothing_
         ("..", "attachment"),
         ("", "attachment"),
         ("x" * 300 + ".txt", "x" * 196 + ".txt"),
+        ("é" * 300 + ".txt", "é" * 98 + ".txt"),
     ],
 )
 def test_names_of_files_are_made_safe(given: str, name: str):

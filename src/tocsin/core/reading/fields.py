@@ -38,6 +38,7 @@ class TextType:
     rule: str = ""  # ends "… is" where the pattern does not match: `not a name: use letters`
     parse: Callable[[str], Any] | None = None  # converts the text; raises ValueError with the reason
     schema: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what only a schema can say of `parse`
+    max_bytes: int = 0  # in UTF-8; 0 is no limit
 
     @property
     def fallback(self) -> Any:
@@ -59,6 +60,8 @@ class TextType:
     def _check(self, value: InputValue, text: str) -> None:
         if self.max_chars and len(text) > self.max_chars:
             raise ValueError(f"expected at most {self.max_chars:,} characters, found {len(text):,}")
+        if self.max_bytes and (size := len(text.encode("utf-8", "surrogatepass"))) > self.max_bytes:
+            raise ValueError(f"expected at most {self.max_bytes:,} bytes, found {size:,}")
         if self.pattern and not re.fullmatch(self.pattern, text):
             raise ValueError(f"{value.quote(text)} is {self.rule}")
 
@@ -281,7 +284,7 @@ class RecordType:
         parsers: dict[str, Callable[[str], Any] | None] = {}
         for each in self.fields:
             match each.type:
-                case TextType(blank=True, max_chars=0, pattern="", parse=parse):
+                case TextType(blank=True, max_chars=0, max_bytes=0, pattern="", parse=parse):
                     parsers[each.name] = parse
                 case ChoiceType() as choice:
                     parsers[each.name] = choice.parse

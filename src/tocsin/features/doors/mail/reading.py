@@ -112,7 +112,7 @@ def _content(message: Message) -> tuple[str, list[DoorFile]]:
         if is_text:
             texts[kind.partition("/")[2]].append(decoded(raw[:MAX_BODY], part.get_content_charset("utf-8")))
         else:
-            files.append(DoorFile(name=_decoded_words(name or kind)[:200], type=kind[:100], content=raw))
+            files.append(DoorFile(name=_decoded_words(name or kind), type=kind[:100], content=raw))
     text = "\n\n".join(texts["plain"]).strip() or "\n\n".join(html_text(each) for each in texts["html"][:5])
     return text, files
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
-from tocsin.channels.attached import MAX_FILES
+from tocsin.channels.attached import MAX_FILES, MAX_NAME_BYTES
 from tocsin.core.errors import ChannelError
 from tocsin.core.http.forms import MAX_TEXT_BYTES, FormReader, FormTooLargeError, InvalidFormError, read_text
 from tocsin.core.text.strings import storable
@@ -22,7 +22,6 @@ FORM = "multipart/form-data"
 FORM_WITHOUT_FILES = "application/x-www-form-urlencoded"
 _BLOCK = 64 * 1024
 _KEPT_S = 7 * 86_400.0  # while the host of a request does not run
-_MAX_NAME = 200
 _TYPE = re.compile(r"[\w.+-]{1,49}/[\w.+-]{1,50}")
 
 
@@ -107,7 +106,8 @@ async def in_blocks(content: bytes) -> AsyncGenerator[bytes]:
 def safe_name(text: str) -> str:
     """Return the name of a file as messages accept it: without folders, control and invisible characters."""
     last = re.split(r"[/\\]", storable(text))[-1]
-    name = "".join(each for each in last if each.isprintable())[-_MAX_NAME:].strip()
+    shown = "".join(each for each in last if each.isprintable()).encode()
+    name = shown[-MAX_NAME_BYTES:].decode(errors="ignore").strip()
     return name if name.strip(". ") else "attachment"
 
 
