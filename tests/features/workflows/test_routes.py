@@ -181,12 +181,26 @@ async def test_what_cannot_run_is_refused(client: DashboardClient, flows: Workfl
 async def test_what_a_run_does_not_take_is_pointed_at(client: DashboardClient, flows: WorkflowBench):
     flows.write(TWO)
     for body, pointer in (
-        ({"params": {"whom": "a"}}, "#/params"),
+        ({"params": {"whom": "a"}}, "#/params/whom"),
         ({"from_step": "third"}, "#/from_step"),
         ({"only": ["third"]}, "#/only"),
+        ({"env": {"PARAM_WHO": "a"}}, "#/env/PARAM_WHO"),
     ):
         answer = await client.post("/api/workflows/flow/run", body)
         assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+async def test_every_wrong_parameter_of_a_run_has_its_own_pointer(client: DashboardClient, flows: WorkflowBench):
+    flows.write("""
+        params: {host: {type: string, required: true}, keep: {type: integer, default: 7, minimum: 1}}
+        steps: [{name: a, command: echo}]
+    """)
+    answer = await client.post("/api/workflows/flow/run", {"params": {"keep": 0, "hosts": "web1"}})
+    assert [(each["pointer"], each["code"], each.get("suggestion")) for each in answer.json()["errors"]] == [
+        ("#/params/hosts", "unknown-key", "host"),
+        ("#/params/host", "missing-key", None),
+        ("#/params/keep", "bad-value", None),
+    ]
 
 
 async def test_a_second_run_is_refused_or_waits_as_overlap_says(client: DashboardClient, flows: WorkflowBench):

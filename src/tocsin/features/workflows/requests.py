@@ -11,13 +11,20 @@ from tocsin.runs.model import Run
 
 if TYPE_CHECKING:
     from tocsin.features.workflows.language.model import Workflow
+    from tocsin.features.workflows.language.params import InputProblem
     from tocsin.runs.control import Retry
 
 
 class InvalidRunError(TocsinError):
-    """A run cannot be started as it was asked for."""
+    """A run cannot be started as it was asked for; `problems` are those of its parameters and variables."""
 
     code = "validation-failed"
+
+    def __init__(
+        self, message: str, *, hint: str = "", body_key: str = "", problems: "Sequence[InputProblem]" = ()
+    ) -> None:
+        super().__init__(message, hint=hint, body_key=body_key)
+        self.problems = problems
 
 
 class AlreadyRunningError(TocsinError):

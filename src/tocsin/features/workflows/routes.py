@@ -23,7 +23,7 @@ from tocsin.features.workflows.records import (
     summarize,
     validate,
 )
-from tocsin.features.workflows.requests import PlannedRun, WorkflowRequest
+from tocsin.features.workflows.requests import InvalidRunError, PlannedRun, WorkflowRequest
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import InvalidWorkflowError, UnknownWorkflowError, WorkflowFile
 from tocsin.rest.bodies import FLAG, RequestBody, text
@@ -34,6 +34,7 @@ from tocsin.rest.operations import OfferedTool, operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.problems import HttpProblemError
+from tocsin.rest.refusals import as_detail, field_error
 from tocsin.runs.model import Run
 
 YAML = "application/yaml"  # RFC 9512
@@ -222,7 +223,7 @@ def _content_of(text: str) -> bytes:
 
 @contextmanager
 def _pointing_out(name: str) -> Iterator[None]:
-    """Turn the mistakes of a file into a problem that lists them."""
+    """Turn the mistakes of a file, or of the values for a run, into a problem that lists them."""
     try:
         yield
     except InvalidWorkflowError as error:
@@ -231,6 +232,13 @@ def _pointing_out(name: str) -> Iterator[None]:
             {key: value for key, value in to_json(problem).items() if value is not None} for problem in error.problems
         ]
         raise HttpProblemError("workflow-invalid", f"{count} in {name}.yaml", errors) from None
+    except InvalidRunError as error:
+        if not error.problems:
+            raise
+        errors = [
+            field_error(each.at, each.code, as_detail(each.detail), each.suggestion) for each in error.problems
+        ]
+        raise HttpProblemError("validation-failed", as_detail(error.sentence()), errors) from None
 
 
 def _name(file: WorkflowFile) -> str:

@@ -15,10 +15,11 @@ from tocsin.core.tasks import to_the_end
 from tocsin.features.context import AbilityMissingError, FeatureContext
 from tocsin.features.workflows.feature import WORKFLOW_SAVE
 from tocsin.features.workflows.language.model import MAX_DEPTH
-from tocsin.features.workflows.language.params import take_params
+from tocsin.features.workflows.language.params import InputProblem, take_params
 from tocsin.features.workflows.language.reading import ReadWorkflow
 from tocsin.features.workflows.language.scripts import value_paths, variable_of
 from tocsin.features.workflows.language.surroundings import LateNames, Surroundings
+from tocsin.features.workflows.language.texts import BAD_VALUE
 from tocsin.features.workflows.requests import (
     AlreadyRunningError,
     InvalidRunError,
@@ -177,7 +178,8 @@ class Workflows:
         params, problems = _inputs(workflow, request)
         steps = self._builder.plan(workflow, params, request)
         warnings = [problem.as_line(file.path.name) for problem in file.read.warnings]
-        return PlannedRun(workflow=workflow.name, plan=steps, problems=tuple(problems), warnings=tuple(warnings))
+        found = tuple(each.detail for each in problems)
+        return PlannedRun(workflow=workflow.name, plan=steps, problems=found, warnings=tuple(warnings))
 
     async def run(self, name: str, request: WorkflowRequest, *, watch: Callable[[Line], None] | None = None) -> Run:
         """Run a workflow to its end and return how it ended; cancelling the caller ends it."""
@@ -220,8 +222,9 @@ class Workflows:
             raise InvalidRunError(f"workflows start each other, or are more than {MAX_DEPTH} deep: {way}")
         params, problems = _inputs(workflow, request)
         if problems:
-            wrong = f"workflow {name} cannot run: {'; '.join(problems)}"
-            raise InvalidRunError(wrong, hint=f"`tocsin workflows show {name}` lists its parameters", body_key="params")
+            wrong = f"workflow {name} cannot run: {'; '.join(each.detail for each in problems)}"
+            hint = f"`tocsin workflows show {name}` lists its parameters"
+            raise InvalidRunError(wrong, hint=hint, problems=problems)
         inside = replace(request, ancestry=(*request.ancestry, name))
         prepared = await self._builder.prepare(file, params, request, self._steps().execute(self, inside, {}, {}))
         return await self._admit(workflow, prepared, watch)
@@ -297,10 +300,14 @@ class Workflows:
         return await asyncio.to_thread(self._folder.file, kept.path, text, 0.0, around)
 
 
-def _inputs(workflow: "Workflow", request: WorkflowRequest) -> tuple[dict[str, Any], list[str]]:
+def _inputs(workflow: "Workflow", request: WorkflowRequest) -> tuple[dict[str, Any], list[InputProblem]]:
     """Return the parameters of a run, and the problems of its parameters and variables."""
     params, problems = take_params(workflow.params, request.params_for(workflow))
     outputs = {step.name: step.output_names for step in workflow.all_steps()}
     taken = {variable_of(path): path for path in value_paths(workflow.params, outputs)}
-    own = [f"{name} is the variable of {taken[name]}" for name in request.env if name in taken]
+    own = [
+        InputProblem(("env", name), BAD_VALUE, f"{name} is the variable of {taken[name]}")
+        for name in request.env
+        if name in taken
+    ]
     return params, [*problems, *own]

@@ -1,30 +1,46 @@
 """The values that a run is given for the parameters of its workflow."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from tocsin.core.reading.value import did_you_mean, near_word
+from tocsin.core.reading.value import MISSING, UNKNOWN, did_you_mean, near_word
 from tocsin.features.workflows.language.model import ParamRule
+from tocsin.features.workflows.language.texts import BAD_VALUE
 
 MAX_UNKNOWN = 10  # that are named: finding the likely name of each takes time
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def take_params(rules: Mapping[str, ParamRule], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the values of a run, and a sentence for each that is missing or wrong."""
+class InputProblem(NamedTuple):
+    """A mistake in one value of a run; `at` is its place in a request, such as `("params", "host")`."""
+
+    at: tuple[str, str]
+    code: str
+    detail: str
+    suggestion: str = ""
+
+
+def take_params(
+    rules: Mapping[str, ParamRule], given: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[InputProblem]]:
+    """Return the values of a run, and a problem for each that is missing or wrong."""
     values: dict[str, Any] = {}
     unknown = [name for name in given if name not in rules][:MAX_UNKNOWN]
-    problems = [f"unknown parameter {name!r}{did_you_mean(near_word(name, rules))}" for name in unknown]
+    problems = [_unknown(name, near_word(name, rules)) for name in unknown]
     for name, rule in rules.items():
         if name not in given:
             if rule.required and rule.default is None:
-                problems.append(f"parameter {name!r} is required")
+                problems.append(InputProblem(("params", name), MISSING, f"parameter {name!r} is required"))
             values[name] = None if rule.default is None else check_param(name, rule, rule.default)[0]
             continue
         values[name], problem = check_param(name, rule, given[name])
         if problem:
-            problems.append(problem)
+            problems.append(InputProblem(("params", name), BAD_VALUE, problem))
     return values, problems
+
+
+def _unknown(name: str, near: str) -> InputProblem:
+    return InputProblem(("params", name), UNKNOWN, f"unknown parameter {name!r}{did_you_mean(near)}", near)
 
 
 def check_param(name: str, rule: ParamRule, value: Any) -> tuple[Any, str]:
