@@ -280,6 +280,34 @@ async def test_a_child_workflow_gets_parameters_and_hands_its_outputs_on(flows: 
     assert {run.trigger for run in runs} == {"workflow"}
 
 
+async def test_a_plan_shows_that_a_child_would_not_take_its_parameters(flows: WorkflowBench):
+    flows.write(
+        """
+        params: {host: {type: string, required: true}, keep: {type: integer, minimum: 1}}
+        steps: [{name: a, command: 'true'}]
+    """,
+        "child",
+    )
+    flows.write("steps: [{name: a, comand: x}]", "broken")
+    flows.write("""
+        steps:
+          - {name: wrong, type: workflow, command: child, params: {hosts: a, keep: 0}}
+          - {name: early, command: echo web1, outputs: {host: stdout}}
+          - {name: later, type: workflow, command: child, params: {host: '${steps.early.outputs.host}'}}
+          - {name: each, type: workflow, command: child, params: {host: '${item}'}, for_each: [a, b]}
+          - {name: broken, type: workflow, command: broken}
+    """)
+    planned = {each.step: each.problems for each in (await flows.workflows.plan("flow", request())).plan}
+    assert planned["wrong"] == (
+        "workflow child cannot run: unknown parameter 'hosts' (did you mean 'host'?); parameter 'host' is required; "
+        "keep must be at least 1, found 0",
+    )
+    assert planned["later"] == planned["each"] == ()
+    assert planned["broken"][0].startswith("workflow broken is invalid: broken.yaml:")
+    run = await flows.run()
+    assert planned["wrong"][0] in (run.reason or "")
+
+
 async def test_a_child_ends_with_the_run_that_started_it(flows: WorkflowBench):
     flows.write("steps: [{name: a, command: sleep 60}]", "child")
     flows.write("steps: [{name: a, type: workflow, command: child}]")

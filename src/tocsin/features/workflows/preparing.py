@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tocsin.core.expressions.template import Placeholder, Template
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext
-from tocsin.features.workflows.engine.plan import plan
+from tocsin.features.workflows.engine.plan import PlanSurroundings, plan
 from tocsin.features.workflows.engine.runner import WorkflowRunner
 from tocsin.features.workflows.engine.step_call import Execute
 from tocsin.features.workflows.engine.values import RunValues, StepScope
@@ -38,11 +38,18 @@ class RunBuilder:
     def __init__(self, context: FeatureContext) -> None:
         self._context = context
 
-    def plan(self, workflow: Workflow, params: Mapping[str, Any], request: WorkflowRequest) -> tuple[PlannedStep, ...]:
+    def plan(
+        self,
+        workflow: Workflow,
+        params: Mapping[str, Any],
+        request: WorkflowRequest,
+        children: Mapping[str, Workflow | str],
+    ) -> tuple[PlannedStep, ...]:
+        """Return the steps of a run; `children` are the workflows that it starts, or why one cannot be run."""
         values = self.values(workflow, params, request, {})
         values.steps.update(left_out(workflow, request))
-        path = self._context.environment().get("PATH")
-        return plan(workflow, values, self.folder_of(workflow), path, self._context.redact)
+        around = PlanSurroundings(self.folder_of(workflow), self._context.environment().get("PATH"), children)
+        return plan(workflow, values, around, self._context.redact)
 
     async def prepare(
         self,

@@ -235,9 +235,7 @@ def _pointing_out(name: str) -> Iterator[None]:
     except InvalidRunError as error:
         if not error.problems:
             raise
-        errors = [
-            field_error(each.at, each.code, as_detail(each.detail), each.suggestion) for each in error.problems
-        ]
+        errors = [field_error(each.at, each.code, as_detail(each.detail), each.suggestion) for each in error.problems]
         raise HttpProblemError("validation-failed", as_detail(error.sentence()), errors) from None
 
 

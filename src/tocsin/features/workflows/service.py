@@ -16,7 +16,7 @@ from tocsin.features.context import AbilityMissingError, FeatureContext
 from tocsin.features.workflows.feature import WORKFLOW_SAVE
 from tocsin.features.workflows.language.model import MAX_DEPTH
 from tocsin.features.workflows.language.params import InputProblem, take_params
-from tocsin.features.workflows.language.reading import ReadWorkflow
+from tocsin.features.workflows.language.reading import ReadWorkflow, children_in
 from tocsin.features.workflows.language.scripts import value_paths, variable_of
 from tocsin.features.workflows.language.surroundings import LateNames, Surroundings
 from tocsin.features.workflows.language.texts import BAD_VALUE
@@ -176,7 +176,8 @@ class Workflows:
         file = await self.get(name)
         workflow = file.workflow()
         params, problems = _inputs(workflow, request)
-        steps = self._builder.plan(workflow, params, request)
+        children = {each: await self._child(each) for each in children_in(workflow)}
+        steps = self._builder.plan(workflow, params, request, children)
         warnings = [problem.as_line(file.path.name) for problem in file.read.warnings]
         found = tuple(each.detail for each in problems)
         return PlannedRun(workflow=workflow.name, plan=steps, problems=found, warnings=tuple(warnings))
@@ -250,6 +251,13 @@ class Workflows:
         if "_text_readers" in self.__dict__:
             await asyncio.to_thread(self._text_readers.shutdown, cancel_futures=True)
         await self._steps.aclose()
+
+    async def _child(self, name: str) -> "Workflow | str":
+        """Return a workflow that another one starts, or why it cannot be run."""
+        try:
+            return (await self.get(name)).workflow()
+        except TocsinError as error:
+            return error.sentence()
 
     async def _admit(
         self,

@@ -3,7 +3,7 @@
 import re
 import shlex
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from tocsin.core.text.shell import format_value
 from tocsin.features.workflows.engine.values import RunValues, StepScope, items_of
 from tocsin.features.workflows.language.graph import waves
 from tocsin.features.workflows.language.model import DEFAULT_SHELL, StepType, Workflow, WorkflowStep
+from tocsin.features.workflows.language.params import InputProblem, take_params
 from tocsin.features.workflows.language.scripts import is_shell, value_paths, variable_of
 from tocsin.features.workflows.requests import PlannedStep
 
@@ -55,7 +56,16 @@ class _PlanScope(StepScope):
         return StepScope.state(self, name)
 
 
-def plan(workflow: Workflow, values: RunValues, folder: Path, path: str | None, redact: Any) -> tuple[PlannedStep, ...]:
+@dataclass(frozen=True, slots=True)
+class PlanSurroundings:
+    """The surroundings of a run: where programs are looked for, and the workflows that it starts."""
+
+    folder: Path
+    path: str | None  # PATH
+    children: Mapping[str, Workflow | str]  # by name; a text says why one cannot be run
+
+
+def plan(workflow: Workflow, values: RunValues, around: PlanSurroundings, redact: Any) -> tuple[PlannedStep, ...]:
     """Return every step in the order in which it can start at the earliest."""
     found: list[PlannedStep] = []
     offset = 0
@@ -69,8 +79,8 @@ def plan(workflow: Workflow, values: RunValues, folder: Path, path: str | None, 
         needs = {step.name: step.needs for step in steps}
         wave_of = waves(needs)
         everything = [step.name for step in workflow.steps] if group != "steps" else list(needs)
-        scope = _PlanScope(values, everything, (), folder)
-        planned = [_planned(step, group, offset + wave_of[step.name], scope, path) for step in steps]
+        scope = _PlanScope(values, everything, (), around.folder)
+        planned = [_planned(step, group, offset + wave_of[step.name], scope, around) for step in steps]
         found += sorted(planned, key=lambda each: each.wave)
         offset += max(wave_of.values(), default=0)
     return tuple(
@@ -84,13 +94,14 @@ def plan(workflow: Workflow, values: RunValues, folder: Path, path: str | None, 
     )
 
 
-def _planned(step: WorkflowStep, group: str, wave: int, scope: StepScope, path: str | None) -> PlannedStep:
+def _planned(step: WorkflowStep, group: str, wave: int, scope: StepScope, around: PlanSurroundings) -> PlannedStep:
     would_run, problem = _would_run(step, scope)
     items, wrong_items = _known_items(step, scope)
     if group in {"on_success", "on_failure"}:
         would_run = None if would_run else would_run
     kept = step.name in scope.values.steps
-    problems = [text for text in (problem, wrong_items, _missing_program(step, path)) if text]
+    child = _child_problem(step, scope, around.children)
+    problems = [text for text in (problem, wrong_items, _missing_program(step, around.path), child) if text]
     hosts = (*step.option("hosts", []), *(f"group:{name}" for name in step.option("groups", [])))
     return PlannedStep(
         step=step.name,
@@ -177,6 +188,30 @@ def _known_variables(step: WorkflowStep, scope: StepScope) -> dict[str, str]:
     params = {variable_of(path): format_value(scope.value_of(path)) for path in value_paths(scope.values.params, {})}
     own = {name: _filled(template, scope) for name, template in step.env.items()}
     return {name: value for name, value in {**scope.values.env, **own, **params}.items() if name in named}
+
+
+def _child_problem(step: WorkflowStep, scope: StepScope, children: Mapping[str, Workflow | str]) -> str:
+    """Return why the workflow that a step starts cannot be run, as far as its parameters are known."""
+    if step.type is not StepType.WORKFLOW:
+        return ""
+    name = shown_command(step, scope).strip()
+    child = children.get(name, "")
+    if isinstance(child, str):
+        return child
+    wrong = _wrong_params(step, scope, child)
+    return f"workflow {name} cannot run: {'; '.join(each.detail for each in wrong)}" if wrong else ""
+
+
+def _wrong_params(step: WorkflowStep, scope: StepScope, child: Workflow) -> list[InputProblem]:
+    known: dict[str, Any] = {}
+    later: set[str] = set()
+    for name, value in step.params.items():
+        try:
+            known[name] = scope.structure(value)
+        except TocsinError:
+            later.add(name)
+    rules = {name: rule for name, rule in child.params.items() if name not in later}
+    return take_params(rules, {**known, **dict.fromkeys(later - child.params.keys())})[1]
 
 
 def _missing_program(step: WorkflowStep, path: str | None) -> str:

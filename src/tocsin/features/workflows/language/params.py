@@ -20,9 +20,7 @@ class InputProblem(NamedTuple):
     suggestion: str = ""
 
 
-def take_params(
-    rules: Mapping[str, ParamRule], given: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[InputProblem]]:
+def take_params(rules: Mapping[str, ParamRule], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[InputProblem]]:
     """Return the values of a run, and a problem for each that is missing or wrong."""
     values: dict[str, Any] = {}
     unknown = [name for name in given if name not in rules][:MAX_UNKNOWN]
