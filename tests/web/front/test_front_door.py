@@ -86,7 +86,15 @@ async def test_a_route_without_a_prefix_never_takes_a_reserved_word(tmp_path: Pa
     client, _ = door([FrontRoute("/{topic}", echo, ANY_METHOD), FrontRoute("/message", echo, ("POST",))], tmp_path)
     answers = [await client.request("PUT", path) for path in ("/alerts", "/message", "/v2")]
     assert [answer.status for answer in answers] == [200, 405, 404]
-    assert answers[1].header("allow") == "OPTIONS, POST"
+    assert answers[1].header("allow") == "POST"
+
+
+async def test_a_refused_method_is_not_among_those_allowed(tmp_path: Path):
+    client, _ = door([FrontRoute("/ping/{address:path}", echo, ("GET", "HEAD", "POST"))], tmp_path)
+    for path, allowed in (("/ping/x", "GET, HEAD, POST"), ("/health", "GET, HEAD")):
+        for method in ("OPTIONS", "PUT"):
+            answer = await client.request(method, path)
+            assert (answer.status, answer.header("allow")) == (405, allowed)
 
 
 def test_a_route_below_a_word_that_is_not_reserved_is_a_bug(tmp_path: Path):

@@ -100,7 +100,7 @@ class _Dispatcher:
             if match is Match.PARTIAL:
                 other_methods |= route.methods or set()
         if other_methods:
-            raise not_allowed(other_methods - {"HEAD"})
+            raise not_allowed(other_methods, options=False)
         raise HttpProblemError("not-found", "The front door has no such path.")
 
 

@@ -24,10 +24,12 @@ async def send_methods(methods: Collection[str], send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def not_allowed(methods: Collection[str]) -> HttpProblemError:
-    headers = {"Allow": _allow(methods)}
+def not_allowed(methods: Collection[str], *, options: bool = True) -> HttpProblemError:
+    """Return the problem about an unsupported method; `options` is whether the path answers OPTIONS."""
+    headers = {"Allow": _allow(methods, options=options)}
     return HttpProblemError("method-not-allowed", "This path does not allow that method.", headers=headers)
 
 
-def _allow(methods: Collection[str]) -> str:
-    return ", ".join(sorted({*methods, "OPTIONS"} | ({"HEAD"} if "GET" in methods else set())))
+def _allow(methods: Collection[str], *, options: bool = True) -> str:
+    implied = {"HEAD": "GET" in methods, "OPTIONS": options}
+    return ", ".join(sorted({*methods, *(name for name, given in implied.items() if given)}))
