@@ -838,3 +838,11 @@ def test_loading_the_channel_costs_nothing_that_only_a_mail_needs():
     )
     done = subprocess.run([sys.executable, "-I", "-c", probe], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+async def test_a_small_size_that_the_server_announces_is_said_in_bytes():
+    async with scripted({"EHLO": EHLO.replace("1000000", "1000")}) as script:
+        result = await script.adapter().send("a@b.example", "x" * 2_000)
+    assert not result.ok
+    assert re.search(r"the mail has 2,\d{3} bytes, \S+ takes 1,000 bytes", result.error), result.error
+    assert "DATA" not in script.verbs

@@ -11,7 +11,7 @@ from tocsin.channels.model import FileLimits
 from tocsin.core.errors import ChannelError
 from tocsin.core.reading.fields import IntegerType, TextType
 from tocsin.core.reading.records import Written
-from tocsin.core.text.strings import number_of
+from tocsin.core.text.strings import byte_count, number_of
 
 MAX_FILES = 10
 MAX_NAME_BYTES = 200
@@ -121,5 +121,5 @@ def too_large(what: str, size: int, limit: int, whose: str) -> ChannelError:
     """Return the error for files above a limit, both in bytes."""
     verb = "have" if what.endswith("s") else "has"
     return ChannelError(
-        f"{what} {verb} {size / 2**20:,.1f} MiB; {whose} is {limit / 2**20:,.4g} MiB", hint="send a smaller file"
+        f"{what} {verb} {byte_count(size, ',.1f')}; {whose} is {byte_count(limit)}", hint="send a smaller file"
     )

@@ -18,6 +18,7 @@ from tocsin.channels.email.attachments import MailWithFiles
 from tocsin.core.errors import ChannelError
 from tocsin.core.http.departure import note_departure
 from tocsin.core.http.transport import CONNECT_TIMEOUT_S
+from tocsin.core.text.strings import byte_count
 
 QUIT_TIMEOUT_S = 1.0
 CHUNK_BYTES = 65_536
@@ -164,7 +165,7 @@ class Session:
         told = self._client.esmtp_extensions.get("size", "")
         if told.isdecimal() and 0 < int(told) < size:
             raise ChannelError(
-                f"the mail has {size / 2**20:,.1f} MiB, {self.host} takes {int(told) / 2**20:,.4g} MiB",
+                f"the mail has {byte_count(size, ',.1f')}, {self.host} takes {byte_count(int(told))}",
                 hint="send smaller files; in a mail, they take a third more",
                 provider_code="552",
             )

@@ -67,3 +67,8 @@ def truncate(text: str, limit: int, measure: Measure = code_points, ellipsis: st
 def number_of(count: int, noun: str) -> str:
     """Return a count with its noun, such as `1 rule` or `3 rules`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def byte_count(count: int, mib: str = ",.4g") -> str:
+    """Return a number of bytes, from 1 MiB on in MiB, which are formatted as `mib`."""
+    return f"{count:,} bytes" if count < 2**20 else f"{count / 2**20:{mib}} MiB"
