@@ -22,6 +22,7 @@ from tocsin.features.workflows.engine.step_call import StepCall
 from tocsin.features.workflows.engine.values import RunValues, StepScope
 from tocsin.features.workflows.language.reading import read_workflow
 from tocsin.features.workflows.language.surroundings import Surroundings
+from tocsin.features.workflows.store import InvalidWorkflowError
 from tocsin.runs.control import StartRequest
 from tocsin.runs.model import RunStatus
 from tocsin.testing.fakes import ScriptedTransport
@@ -306,6 +307,15 @@ async def test_a_plan_shows_that_a_child_would_not_take_its_parameters(flows: Wo
     assert planned["broken"][0].startswith("workflow broken is invalid: broken.yaml:")
     run = await flows.run()
     assert planned["wrong"][0] in (run.reason or "")
+
+
+async def test_children_are_nested_5_deep_and_a_deeper_one_is_a_mistake_before_the_run(flows: WorkflowBench):
+    flows.write("steps: [{name: a, command: 'true'}]", "w6")
+    for level in range(6):
+        flows.write(f"steps: [{{name: a, type: workflow, command: w{level + 1}}}]", f"w{level}")
+    assert (await flows.workflows.run("w1", request())).status is RunStatus.SUCCEEDED
+    with pytest.raises(InvalidWorkflowError, match="more than 5 levels deep: w1 -> w2 -> w3 -> w4 -> w5 -> w6"):
+        await flows.workflows.run("w0", request())
 
 
 async def test_a_child_ends_with_the_run_that_started_it(flows: WorkflowBench):

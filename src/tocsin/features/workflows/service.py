@@ -218,7 +218,7 @@ class Workflows:
     ) -> "ActiveRun | PendingRun":
         file = await self.get(name)
         workflow = file.workflow()
-        if len(request.ancestry) >= MAX_DEPTH or name in request.ancestry:
+        if len(request.ancestry) > MAX_DEPTH or name in request.ancestry:
             way = " -> ".join([*request.ancestry, name])
             raise InvalidRunError(f"workflows start each other, or are more than {MAX_DEPTH} deep: {way}")
         params, problems = _inputs(workflow, request)

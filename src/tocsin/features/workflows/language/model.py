@@ -12,7 +12,7 @@ from tocsin.core.records.marks import Private, TextOrNull
 from tocsin.features.workflows.language.outputs import OutputRule
 
 REJECTED = "rejected"  # a step, by a person, who is not asked again
-MAX_DEPTH = 5  # workflows inside each other
+MAX_DEPTH = 5  # of workflows below the one that is started
 DEFAULT_SHELL = ("sh", "-eu")
 _ABOUT_KEY = re.compile(r"unknown key '[^']*'|key '[^']*' is missing")
 
