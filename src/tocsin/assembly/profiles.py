@@ -6,7 +6,7 @@ from tocsin.assembly.light import Installed, no_tools
 from tocsin.channels.registry import Registry
 from tocsin.core.config.settings import Settings
 from tocsin.messaging.outbound.output_routing import OutputRouter
-from tocsin.messaging.outbound.profiles import FILE_NAME, Profiles
+from tocsin.messaging.outbound.profiles import FILE_NAME, Profile, Profiles
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
@@ -22,10 +22,10 @@ def open_output(app: "App") -> OutputRouter:
     return OutputRouter(app.outbox, app.profiles)
 
 
-def checked_profiles(app: "App") -> Profiles:
-    """Return the notification profiles, each target checked as a send would; nothing is sent."""
+def checked_profiles(app: "App") -> tuple[Profile, ...]:
+    """Return the notification profiles in effect, each target checked as a send would; nothing is sent."""
 
     def check(channel: str, target: str) -> None:
         app.outbox.prepare(channel, target, "a text", "cli")
 
-    return Profiles(app.settings.data_dir / FILE_NAME, app.registry.known_kind, check)
+    return app.profiles().checked(check)

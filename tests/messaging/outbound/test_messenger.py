@@ -382,7 +382,7 @@ async def post_office(tmp_path: Path) -> AsyncIterator[PostOffice]:
     database = Database(tmp_path / "tocsin.db", {"delivery": MIGRATIONS})
     store = SqliteStore(database, clock)
     outbox = Outbox(store, registry, AuditTrail(log), clock)
-    profiles = Profiles(tmp_path / "profiles.yaml", registry.kind_of, registry.kinds())
+    profiles = Profiles(tmp_path / "profiles.yaml", registry.kind_of)
     watch = ChannelWatch(clock)
     messenger = Messenger(registry, lambda: profiles, AuditTrail(log), outbox, observers=[watch.note])
     yield PostOffice(messenger, log, store, watch)

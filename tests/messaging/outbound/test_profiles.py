@@ -154,7 +154,7 @@ def test_a_target_that_a_send_would_refuse_is_a_mistake_at_its_place(tmp_path: P
 
     path = tmp_path / "profiles.yaml"
     path.write_text("ops:\n- {channel: dingdong, target: the moon}\n- {channel: horn, target: tower}\n")
-    (profile,) = Profiles(path, known_kind, check).all()
+    (profile,) = Profiles(path, known_kind).checked(check)
     assert [mentions(str(problem), "2:31", "ops[0].target") for problem in profile.problems] == [True]
     assert [entry.target for entry in profile.entries] == ["the moon", "tower"]
 

@@ -176,6 +176,15 @@ async def test_a_broken_edit_of_the_profiles_leaves_those_of_the_last_good_file(
     assert [item["name"] for item in before["items"]] == ["oncall"]
 
 
+async def test_a_broken_edit_never_empties_a_list_that_was_not_looked_at_before(whole, transport, tmp_path):
+    file = tmp_path / "profiles.yaml"
+    file.write_text("oncall:\n- {channel: teamchat, target: '#a'}\n")
+    transport.script = [SENT]
+    await whole.post("/api/msg/profiles/oncall/send", {"message": "a"})
+    file.write_text("oncall: [\n")
+    assert [item["name"] for item in (await whole.get("/api/msg/profiles")).json()["items"]] == ["oncall"]
+
+
 async def test_profiles_name_the_jobs_and_workflows_that_use_them(whole, program, tmp_path):
     (tmp_path / "profiles.yaml").write_text("oncall:\n- {channel: teamchat, target: '#a'}\n")
     jobs = program.features.opened("cron")

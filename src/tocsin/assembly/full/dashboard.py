@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from tocsin.assembly.full.access import make_guard, open_sign_ins, open_tokens
@@ -187,7 +187,7 @@ def _messaging(app: App) -> Operations:
         messenger=app.messenger,
         outbox=app.outbox,
         files=app.files,
-        profiles=cache(lambda: checked_profiles(app)),  # one that remembers the last good file
+        profiles=lambda: checked_profiles(app),
         profile_uses=app.features.profile_uses,
     )
     return Operations("messaging", MessagingRoutes(parts))

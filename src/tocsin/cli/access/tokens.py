@@ -68,7 +68,7 @@ def _create(arguments: argparse.Namespace, options: Options, out: Console) -> in
         except OutputError as error:  # the token could not be shown
             await tokens.revoke(token.name, CALLER)
             raise OutputError(f"{error}: the token was revoked, because it cannot be shown again") from None
-        return {profile.name for profile in checked_profiles(app).all()} if only else set()
+        return {profile.name for profile in checked_profiles(app)} if only else set()
 
     try:
         known = with_app(options, out, work, writes=True)

@@ -177,11 +177,10 @@ def _withdraw(arguments: argparse.Namespace, options: Options, out: Console) -> 
 
 def _profiles(_: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> tuple[Path, tuple[Profile, ...], Callable[[str], str]]:
-        profiles = checked_profiles(app)
-        found = profiles.all()
+        profiles = app.profiles()
         if profiles.problem:
             raise profiles.problem
-        return profiles.path, found, app.registry.label
+        return profiles.path, checked_profiles(app), app.registry.label
 
     path, found, label = with_app(options, out, work)
     if out.as_json:

@@ -32,7 +32,7 @@ def check_profiles(app: App) -> Iterator[Finding]:
     if problem := app.profiles().problem:
         yield Finding("error", "profiles", str(problem), problem.hint or "correct the file", logged=True)
         return
-    profiles = checked_profiles(app).all()
+    profiles = checked_profiles(app)
     for mistake in (mistake for profile in profiles for mistake in profile.problems):
         yield Finding("error", "profiles", f"{path}:{mistake}", "correct the file, or configure the channel")
     if profiles and all(profile.valid for profile in profiles):

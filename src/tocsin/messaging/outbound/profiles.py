@@ -66,11 +66,23 @@ class ProfileEntry:
     target: str
     problem: YamlIssue | None = None  # the reason why it cannot be used
     options: Mapping[str, Any] = field(default_factory=dict)  # what the file says beside channel and target
+    given: Mapping[str, Node] = field(default_factory=dict, repr=False, compare=False)  # its fields in the file
 
     @property
     def tags(self) -> frozenset[str]:
         """The tags of the target."""
         return frozenset(self.options.get("tags", ()))
+
+    def checked(self, check: Callable[[str, str], object]) -> "ProfileEntry":
+        """Return the entry with the problem that `check` raises as a TocsinError for its kind and target, if any."""
+        if self.problem is not None:
+            return self
+        try:
+            check(self.channel, self.target)
+        except TocsinError as error:
+            wrong = self.given["channel" if isinstance(error, UnknownChannelError) else "target"]
+            return replace(self, problem=wrong.problem(error.sentence()))
+        return self
 
     def lacks_tags(self, wanted: Sequence[Collection[str]]) -> str:
         """Return why a message with tags is not sent to this target; empty if it has all tags of one of the sets."""
@@ -133,21 +145,20 @@ class Profile:
 class Profiles(WatchedFile[Mapping[str, Profile]]):
     """The profiles of one file, which is re-read when it changes."""
 
-    def __init__(
-        self, path: Path, known_kind: Callable[[str], str], check: Callable[[str, str], object] = lambda *_: None
-    ) -> None:
-        """Read profiles from `path`.
-
-        `known_kind` resolves kinds and aliases and raises UnknownChannelError; `check` is called with
-        kind and target of each entry and raises TocsinError for an invalid target.
-        """
+    def __init__(self, path: Path, known_kind: Callable[[str], str]) -> None:
+        """Read profiles from `path`; `known_kind` resolves kinds and aliases and raises UnknownChannelError."""
         super().__init__(path, self.parse, {})
         self._known_kind = known_kind
-        self._check = check
 
     def all(self) -> tuple[Profile, ...]:
         """Return the profiles in effect, in the order of the file."""
         return tuple(self.value.values())
+
+    def checked(self, check: Callable[[str, str], object]) -> tuple[Profile, ...]:
+        """Return the profiles in effect, whose entries have the problems that `check` finds."""
+        return tuple(
+            replace(each, entries=tuple(entry.checked(check) for entry in each.entries)) for each in self.all()
+        )
 
     def get(self, name: str) -> Profile:
         """Return one profile.
@@ -210,12 +221,9 @@ class Profiles(WatchedFile[Mapping[str, Profile]]):
             return ProfileEntry(kind, target)  # the file is refused
         try:
             kind = self._known_kind(kind)
-            self._check(kind, target)
         except UnknownChannelError as error:
             return ProfileEntry(kind, target, read.given["channel"].problem(error.sentence()))
-        except TocsinError as error:
-            return ProfileEntry(kind, target, read.given["target"].problem(error.sentence()))
-        return ProfileEntry(kind, target, options=options)
+        return ProfileEntry(kind, target, options=options, given=read.given)
 
 
 def _targets(profiles: Mapping[str, Profile], name: str) -> list[tuple[str, str]]:

@@ -28,7 +28,7 @@ from tocsin.messaging.outbound.audit_actions import MSG_TEST
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.messenger import Messenger, NotifyResult
 from tocsin.messaging.outbound.outbox import Outbox
-from tocsin.messaging.outbound.profiles import Profile, Profiles
+from tocsin.messaging.outbound.profiles import Profile
 from tocsin.messaging.outbound.results import PlannedTarget
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.headers import FORM_DATA, JSON, prefers_async, require_target
@@ -70,7 +70,7 @@ class MessagingDependencies:
     messenger: Messenger
     outbox: Outbox
     files: Callable[[], FileIntake]
-    profiles: Callable[[], Profiles]  # with each target validated as a send would
+    profiles: Callable[[], Sequence[Profile]]  # with each target validated as a send would
     profile_uses: Callable[[], Awaitable[Sequence[tuple[str, str, str]]]]  # profile, kind and name of each sender
 
 
@@ -221,7 +221,7 @@ class MessagingRoutes:
     async def list_profiles(self) -> Any:
         """List the notification profiles, and check each target as a send would."""
         uses = await self._parts.profile_uses()
-        profiles = await asyncio.to_thread(lambda: self._parts.profiles().all())
+        profiles = await asyncio.to_thread(self._parts.profiles)
         return {"items": [_profile(profile, uses) for profile in profiles]}
 
     @operation(
