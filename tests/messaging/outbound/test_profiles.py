@@ -147,6 +147,39 @@ def test_an_unknown_channel_makes_its_profile_invalid_and_no_other(write: Write)
     ]
 
 
+def test_a_mapping_adds_defaults_that_come_after_those_of_the_request_and_of_the_target(write: Write):
+    first, second = (
+        write("""\
+ops:
+  defaults: {priority: high, thread: alerts, type: warning}
+  targets:
+    - {channel: bell, target: tower, min_priority: 3, without: [files]}
+    - {channel: horn, target: ship, priority: low}
+""")
+        .get("ops")
+        .entries
+    )
+    assert (first.channel, first.target, second.channel, second.target) == ("bell", "tower", "horn", "ship")
+    assert first.adapt({"attach": [{"name": "a.log"}]}) == {"priority": 4, "thread": "alerts", "type": "warning"}
+    assert second.adapt({"type": "info"}) == {"priority": 2, "thread": "alerts", "type": "info"}
+    assert first.skips({"priority": 2})
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        ("ops:\n  targets: []\n", "2:12", "must not be empty"),
+        ("ops:\n  defaults: {priority: high}\n", "2:3", "key 'targets' is missing"),
+        ("ops:\n  defaults: {prio: 4}\n  targets: [{channel: bell, target: a}]\n", "2:14", "did you mean 'priority'?"),
+        ("ops:\n  targets: [{channel: bell, target: a}]\n  default: {}\n", "3:3", "did you mean 'defaults'?"),
+        ("ops: bell\n", "1:6", "expected a list"),
+    ],
+)
+def test_a_mistake_in_a_profile_that_is_a_mapping_has_its_place(write: Write, text: str, place: str, said: str):
+    [mistake] = mistakes(write(text))
+    assert mentions(mistake, place, said), mistake
+
+
 def test_a_target_that_a_send_would_refuse_is_a_mistake_at_its_place(tmp_path: Path):
     def check(channel: str, target: str) -> None:
         if target == "the moon":

@@ -219,6 +219,22 @@ class OneOrManyType:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ListOrRecordType:
+    """A list, or a mapping with fixed keys that says more than the list; one without any of them is not a list."""
+
+    items: ListType
+    record: "RecordType"
+
+    fallback: ClassVar[Any] = ()
+
+    def read(self, value: InputValue) -> Any:
+        """Return the values of the list, or the fields of the mapping."""
+        known = {field.name for field in self.record.fields}
+        is_record = any(name in known for name, _ in value.as_members() or ())
+        return self.record.read(value) if is_record else self.items.read(value)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AnyType:
     """Any value, returned unchanged; other code validates it."""
 
@@ -324,6 +340,7 @@ FieldType: TypeAlias = (
     | PlainType
     | ListType
     | OneOrManyType
+    | ListOrRecordType
     | MappingType
     | RecordType
     | AnyType

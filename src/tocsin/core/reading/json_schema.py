@@ -15,6 +15,7 @@ from tocsin.core.reading.fields import (
     Field,
     FieldType,
     IntegerType,
+    ListOrRecordType,
     ListType,
     MappingType,
     NumberType,
@@ -51,7 +52,9 @@ def build_schema(type_: FieldType) -> dict[str, Any]:
     return _of_many(type_)
 
 
-def _of_many(type_: PlainType | ListType | OneOrManyType | MappingType | RecordType) -> dict[str, Any]:
+def _of_many(
+    type_: PlainType | ListType | OneOrManyType | ListOrRecordType | MappingType | RecordType,
+) -> dict[str, Any]:
     match type_:
         case PlainType():
             return {"type": ["string", "number", "boolean", "array"], "items": {}}
@@ -60,6 +63,8 @@ def _of_many(type_: PlainType | ListType | OneOrManyType | MappingType | RecordT
         case ListType(item, allow_empty, max_items):
             most = {"maxItems": max_items} if max_items else {}
             return {"type": "array", "items": build_schema(item), **({} if allow_empty else {"minItems": 1}), **most}
+        case ListOrRecordType(items, record):
+            return {"if": {"type": "array"}, "then": build_schema(items), "else": build_schema(record)}
         case MappingType(item, pattern, _, max_keys):
             names = {"propertyNames": {"pattern": f"^(?:{pattern})$"}} if pattern else {}
             most = {"maxProperties": max_keys} if max_keys else {}
@@ -109,6 +114,8 @@ def _changed(type_: T, change: Callable[[FieldType], FieldType]) -> T:
             inner = replace(inner, fields=tuple(replace(each, type=_changed(each.type, change)) for each in members))
         case ListType(item) | OneOrManyType(item) | MappingType(item):
             inner = replace(inner, item=_changed(item, change))
+        case ListOrRecordType(items, record):
+            inner = replace(inner, items=_changed(items, change), record=_changed(record, change))
     return cast("T", change(inner))
 
 

@@ -1,12 +1,12 @@
 """Notification profiles: named lists of targets, stored in `profiles.yaml`.
 
 The file maps each name to entries with `channel` (a kind or an alias) and `target`, and with defaults and limits of
-messages to that target.
+messages to that target; or to `targets`, which are such entries, and `defaults` of messages to all of them.
 """
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from tocsin.core.reading.fields import (
     ChoiceType,
     Field,
     IntegerType,
+    ListOrRecordType,
     ListType,
     MappingType,
     RecordType,
@@ -31,8 +32,10 @@ from tocsin.core.storage.files import WatchedFile, write_atomically
 FILE_NAME = "profiles.yaml"
 ALL_TAGS = "all"  # of Apprise: every target has it
 
-# Fields of a message that an entry may set for messages that leave them out.
-_DEFAULTS = ("title", "priority", "type", "click", "mention", "silent", "if_gone", "unable")
+# Fields of a message that a profile or an entry may set for messages that leave them out.
+_DEFAULTS = ("title", "priority", "type", "click", "mention", "silent", "thread", "if_gone", "unable")
+_OTHER_NAMES = {"files": "attach"}
+_WITHOUT = (*(each.name for each in CONTENT.fields), *_OTHER_NAMES)
 _DEFAULT_FIELDS = tuple(replace(each, default=None) for each in CONTENT.fields if each.name in _DEFAULTS)
 _PRIORITY = IntegerType(1, 5, words=PRIORITIES)
 _ENTRY = RecordType(
@@ -43,7 +46,7 @@ _ENTRY = RecordType(
         Field("min_priority", _PRIORITY, doc="Messages of a lower priority are not sent to this target"),
         Field("silent_below", _PRIORITY, doc="Messages of a lower priority make no sound"),
         Field("tags", ListType(TextType(max_chars=64)), doc="Tags by which senders of Apprise choose targets"),
-        Field("without", ListType(ChoiceType(tuple(each.name for each in CONTENT.fields))), doc="Fields to leave out"),
+        Field("without", ListType(ChoiceType(_WITHOUT)), doc="Fields to leave out"),
         Field(
             "on_resolve",
             ChoiceType(("message", "edit")),
@@ -51,8 +54,15 @@ _ENTRY = RecordType(
         ),
     )
 )
+_ENTRIES = ListType(_ENTRY, allow_empty=False)
+_PROFILE = RecordType(
+    (
+        Field("defaults", RecordType(_DEFAULT_FIELDS), doc="Fields of messages that leave them out"),
+        Field("targets", _ENTRIES, required=True, doc="The targets, whose own fields come first"),
+    )
+)
 PROFILES = MappingType(
-    ListType(_ENTRY, allow_empty=False),
+    ListOrRecordType(_ENTRIES, _PROFILE),
     key_pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
     key_rule="not a valid profile name: use 1 to 100 letters, digits, '.', '_' or '-', starting with a letter or digit",
 )
@@ -105,7 +115,7 @@ class ProfileEntry:
         if self._priority(content) < self.options.get("silent_below", 1):
             adapted["silent"] = True
         for name in self.options.get("without", ()):
-            adapted.pop(name, None)
+            adapted.pop(_OTHER_NAMES.get(name, name), None)
         if resolution and self.options.get("on_resolve", resolution) == "message":
             adapted.pop("key", None)
         return adapted
@@ -211,12 +221,18 @@ class Profiles(WatchedFile[Mapping[str, Profile]]):
         return f"{self.path}:{problem.line}:{problem.column}: {problem.key}: " if problem else ""
 
     def _read(self, root: Node) -> dict[str, Profile]:
-        profiles = PROFILES.read(root)
-        return {name: Profile(name, tuple(map(self._entry, entries))) for name, entries in profiles.items()}
+        return {name: Profile(name, tuple(self._entries(read))) for name, read in PROFILES.read(root).items()}
 
-    def _entry(self, read: RecordValues[Node]) -> ProfileEntry:
+    def _entries(self, read: RecordValues[Node] | Sequence[RecordValues[Node]]) -> Iterator[ProfileEntry]:
+        defaults = read["defaults"] if isinstance(read, RecordValues) else None
+        entries = read["targets"] or () if isinstance(read, RecordValues) else read
+        for entry in entries:
+            yield self._entry(entry, defaults.values if defaults else {})
+
+    def _entry(self, read: RecordValues[Node], defaults: Mapping[str, Any]) -> ProfileEntry:
         kind, target = read["channel"], read["target"]
-        options = {name: value for name, value in read.values.items() if name not in {"channel", "target"}}
+        own = {name: value for name, value in read.values.items() if name not in {"channel", "target"}}
+        options = {**defaults, **own}
         if not (kind and target):
             return ProfileEntry(kind, target)  # the file is refused
         try:
