@@ -105,6 +105,15 @@ async def test_a_push_of_uptime_kuma_is_up_down_and_has_its_duration(door: Door)
     assert (await door.state("web"), await door.heartbeats.body("web", 2)) == ("down", "timeout")
 
 
+async def test_a_push_takes_durations_of_0_to_1e11_ms_and_answers_others_as_every_error(door: Door):
+    found = await door.add("web", period="1m")
+    pushed = f"/api/push/{found.code.replace('-', '')}?ping="
+    taken = [(await door.client.get(pushed + text)).status for text in ("0", "100000000000", "", "soon", "nan")]
+    refused = [await door.client.get(pushed + text) for text in ("-1", "100000000001")]
+    assert taken == [200] * 5
+    assert [(each.status, each.json()["msg"]) for each in refused] == [(404, "Monitor not found or not active.")] * 2
+
+
 @pytest.mark.parametrize("token", ["x", "0" * 32, "z" * 32, GONE])
 async def test_an_unknown_push_is_answered_as_uptime_kuma_answers_it(door: Door, token: str):
     answer = await door.client.get(f"/api/push/{token}")

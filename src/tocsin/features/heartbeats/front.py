@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from math import inf
 
 from tocsin.features.front_door import (
     ANY_METHOD,
@@ -90,7 +91,9 @@ class PingRoutes:
         """Answer the push address of Uptime Kuma: `status` other than `up` is a failure, `ping` is milliseconds."""
         token, query = request.path["token"], request.query
         kind = PingKind.SUCCESS if query.get("status", "up") == "up" else PingKind.FAIL
-        duration = _number(query.get("ping", ""), _LONGEST_MS)
+        duration = _number(query.get("ping", ""), inf, -inf)
+        if duration is not None and not 0 <= duration <= _LONGEST_MS:
+            return _NOT_ACTIVE
         code = "-".join((token[:8], token[8:12], token[12:16], token[16:20], token[20:])) if len(token) == 32 else ""
         found = PingOutcome.UNKNOWN
         if _UUID.fullmatch(code):
@@ -150,12 +153,12 @@ class PingRoutes:
         )
 
 
-def _number(text: str, highest: float) -> float | None:
+def _number(text: str, highest: float, lowest: float = 0) -> float | None:
     try:
         found = float(text)
     except ValueError:
         return None
-    return found if 0 <= found <= highest else None
+    return found if lowest <= found <= highest else None
 
 
 def _json(document: object, status: int) -> FrontResponse:
