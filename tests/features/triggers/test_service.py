@@ -217,7 +217,7 @@ async def test_the_cause_of_a_run_is_what_the_program_says_of_the_message(trigge
 
 
 async def test_each_firing_leaves_one_audit_entry_without_the_message(triggered: Triggered):
-    await triggered.write(ECHO).handle("say the safe is 1234")
+    await triggered.write(ECHO).handle("say the safe opens with otter")
     (run,) = await triggered.all_runs()
     (entry,) = triggered.entries()
     assert (entry.action, entry.source) == ("trigger.run", "triggers")
@@ -231,7 +231,7 @@ async def test_each_firing_leaves_one_audit_entry_without_the_message(triggered:
         "run": run.id,
         "status": "succeeded",
     }
-    assert "1234" not in (triggered.data_dir / "audit.log").read_text()
+    assert "otter" not in (triggered.data_dir / "audit.log").read_text()
 
 
 @pytest.mark.parametrize(
