@@ -87,16 +87,17 @@ def test_everything_gets_its_turn_once_and_no_limit_is_ever_passed(events, rando
     random.shuffle(waiting)
     running: list[QueuedEvent] = []
     done: list[QueuedEvent] = []
-    while waiting or running:
+    while waiting or len(lanes):
         batch = [waiting.pop() for _ in range(min(len(waiting), random.randrange(1, 100)))]
         lanes.add(batch)
         running += lanes.pick()
+        assert running, "what waits gets a place as soon as all are free"
         for urgent, places in ((True, URGENT_PLACES), (False, ORDINARY_PLACES)):
             of_lane = [item for item in running if item.urgent is urgent]
             assert len(of_lane) <= places
             assert all(sum(item.chat == ("bell", chat) for item in of_lane) <= OF_ONE_CHAT for chat in "abc")
         random.shuffle(running)
-        for _ in range(random.randrange(1, len(running) + 1) if running else 0):
+        for _ in range(random.randrange(1, len(running) + 1)):
             done.append(running.pop())
             lanes.done(done[-1])
     assert sorted(seqs(done)) == list(range(len(events)))
