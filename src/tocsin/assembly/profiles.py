@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tocsin.assembly.light import Installed, no_tools
+from tocsin.channels.dressing import refused_fields
 from tocsin.channels.registry import Registry
 from tocsin.core.config.settings import Settings
 from tocsin.messaging.outbound.output_routing import OutputRouter
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 def read_profiles(settings: Settings, installed: Installed) -> Profiles:
     """Return the notification profiles; nothing is opened for sending."""
     registry = Registry(installed.channels, settings, no_tools)
-    return Profiles(settings.data_dir / FILE_NAME, registry.known_kind)
+    path = settings.data_dir / FILE_NAME
+    return Profiles(path, registry.known_kind, lambda kind: refused_fields(registry.spec(kind)))
 
 
 def open_output(app: "App") -> OutputRouter:

@@ -20,6 +20,7 @@ from tocsin.channels.model import (
     PLAIN,
     REFUSED,
     Ability,
+    ChannelSpec,
     Outgoing,
     Part,
     Shown,
@@ -51,6 +52,12 @@ BASE_ABILITIES: Mapping[str, Ability] = {
     "unable": IGNORED,
     "withdraw": REFUSED,
 }
+
+
+def refused_fields(spec: ChannelSpec) -> frozenset[str]:
+    """Return the fields with which a channel cannot send a message."""
+    abilities = {**BASE_ABILITIES, **spec.abilities}
+    return frozenset(name for name, ability in abilities.items() if ability.support is Support.REFUSED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -299,6 +299,20 @@ def test_fields_that_a_target_does_not_want_are_left_out(write: Write):
     assert horn.adapt({"title": "T", "mention": ["@here"], "actions": []}) == {"title": "T", "unable": "skip"}
 
 
+def test_an_entry_with_degrade_leaves_out_what_its_channel_refuses(tmp_path: Path):
+    path = tmp_path / "profiles.yaml"
+    path.write_text(
+        "ops:\n"
+        "  - {channel: bell, target: a, degrade: true, without: [actions]}\n"
+        "  - {channel: bell, target: b, degrade: false}\n"
+        "  - {channel: horn, target: c, degrade: true}\n"
+    )
+    profiles = Profiles(path, known_kind, {"bell": ("attach",), "horn": ()}.__getitem__)
+    content = {"title": "T", "attach": [{"name": "a.txt"}], "actions": []}
+    found = [sorted(entry.adapt(content)) for entry in profiles.get("ops").entries]
+    assert found == [["title"], ["actions", "attach", "title"], ["actions", "attach", "title"]]
+
+
 def test_the_end_of_a_problem_edits_where_the_entry_says_so(write: Write):
     bell, horn = entries(write)
     assert "key" not in bell.adapt({"key": "disk"}, "message")
@@ -307,7 +321,8 @@ def test_the_end_of_a_problem_edits_where_the_entry_says_so(write: Write):
 
 
 @pytest.mark.parametrize(
-    "wrong", ["min_priority: 9", "without: [colour]", "on_resolve: maybe", "type: panic", "loud: true"]
+    "wrong",
+    ["min_priority: 9", "without: [colour]", "on_resolve: maybe", "type: panic", "loud: true", "degrade: maybe"],
 )
 def test_a_wrong_option_of_an_entry_is_refused_with_its_place(write: Write, wrong: str):
     profiles = write(f"ops:\n  - {{channel: bell, target: a, {wrong}}}\n")

@@ -14,6 +14,7 @@ from typing import Any
 from tocsin.channels.content import CONTENT, PRIORITIES, USUAL
 from tocsin.core.errors import ConfigError, TocsinError, UnknownChannelError, UnknownProfileError
 from tocsin.core.reading.fields import (
+    BooleanType,
     ChoiceType,
     Field,
     IntegerType,
@@ -47,6 +48,7 @@ _ENTRY = RecordType(
         Field("silent_below", _PRIORITY, doc="Messages of a lower priority make no sound"),
         Field("tags", ListType(TextType(max_chars=64)), doc="Tags by which senders of Apprise choose targets"),
         Field("without", ListType(ChoiceType(_WITHOUT)), doc="Fields to leave out"),
+        Field("degrade", BooleanType(), doc="Leave out the fields that the channel cannot send, such as files"),
         Field(
             "on_resolve",
             ChoiceType(("message", "edit")),
@@ -155,10 +157,17 @@ class Profile:
 class Profiles(WatchedFile[Mapping[str, Profile]]):
     """The profiles of one file, which is re-read when it changes."""
 
-    def __init__(self, path: Path, known_kind: Callable[[str], str]) -> None:
-        """Read profiles from `path`; `known_kind` resolves kinds and aliases and raises UnknownChannelError."""
+    def __init__(
+        self, path: Path, known_kind: Callable[[str], str], refused: Callable[[str], Collection[str]] = lambda _: ()
+    ) -> None:
+        """Read profiles from `path`.
+
+        `known_kind` resolves kinds and aliases and raises UnknownChannelError; `refused` returns the fields of a
+        message with which the channels of a kind cannot send it.
+        """
         super().__init__(path, self.parse, {})
         self._known_kind = known_kind
+        self._refused = refused
 
     def all(self) -> tuple[Profile, ...]:
         """Return the profiles in effect, in the order of the file."""
@@ -239,6 +248,8 @@ class Profiles(WatchedFile[Mapping[str, Profile]]):
             kind = self._known_kind(kind)
         except UnknownChannelError as error:
             return ProfileEntry(kind, target, read.given["channel"].problem(error.sentence()))
+        if options.pop("degrade", False):
+            options["without"] = (*options.get("without", ()), *self._refused(kind))
         return ProfileEntry(kind, target, options=options, given=read.given)
 
 
