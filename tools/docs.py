@@ -24,8 +24,7 @@ from tools.ui_vendor import VendorError, vendored_files
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
 from tocsin.bot.door.metrics import BOT_METRICS
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter
-from tocsin.channels.dressing import BASE_ABILITIES
-from tocsin.channels.model import Ability, Support
+from tocsin.channels.model import BASE_ABILITIES, Ability, Support
 from tocsin.channels.registry import discover
 from tocsin.cli.main import build_parser
 from tocsin.cli.setup.env_template import default_text, env_template

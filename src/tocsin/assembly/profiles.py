@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from tocsin.assembly.light import Installed, no_tools
-from tocsin.channels.dressing import refused_fields
 from tocsin.channels.registry import Registry
 from tocsin.core.config.settings import Settings
 from tocsin.messaging.outbound.output_routing import OutputRouter
@@ -17,7 +16,7 @@ def read_profiles(settings: Settings, installed: Installed) -> Profiles:
     """Return the notification profiles; nothing is opened for sending."""
     registry = Registry(installed.channels, settings, no_tools)
     path = settings.data_dir / FILE_NAME
-    return Profiles(path, registry.known_kind, lambda kind: refused_fields(registry.spec(kind)))
+    return Profiles(path, registry.known_kind, lambda kind: registry.spec(kind).refused)
 
 
 def open_output(app: "App") -> OutputRouter:

@@ -15,49 +15,20 @@ from tocsin.channels.content import Content, MessageAction, read_content, with_l
 from tocsin.channels.contract import OutboundAdapter, visible, within_limit
 from tocsin.channels.layout.model import MessageLayout
 from tocsin.channels.model import (
+    BASE_ABILITIES,
     COMMONMARK,
-    IGNORED,
     PLAIN,
-    REFUSED,
     Ability,
-    ChannelSpec,
     Outgoing,
     Part,
     Shown,
     Support,
-    degraded,
-    native,
 )
 from tocsin.core.errors import ChannelError
 from tocsin.core.text.markup import literal, render
 from tocsin.core.text.strings import split
 
 REST_IN_FILE = "(the whole text is in message.txt)"
-
-# What happens to the fields that a channel does not declare.
-BASE_ABILITIES: Mapping[str, Ability] = {
-    "title": degraded("a line before the text"),
-    "priority": IGNORED,
-    "type": IGNORED,
-    "click": degraded("a line after the text"),
-    "actions": degraded("lines after the text"),
-    "call": degraded("a link to a page that asks for the press"),
-    "attach": REFUSED,
-    "mention": IGNORED,
-    "silent": IGNORED,
-    "key": degraded("a later message with it is a new one"),
-    "thread": IGNORED,
-    "ttl": native(),
-    "if_gone": IGNORED,
-    "unable": IGNORED,
-    "withdraw": REFUSED,
-}
-
-
-def refused_fields(spec: ChannelSpec) -> frozenset[str]:
-    """Return the fields with which a channel cannot send a message."""
-    abilities = {**BASE_ABILITIES, **spec.abilities}
-    return frozenset(name for name, ability in abilities.items() if ability.support is Support.REFUSED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,6 +267,25 @@ def degraded(note: str) -> Ability:
 IGNORED = Ability(Support.IGNORED)
 REFUSED = Ability(Support.REFUSED)
 
+# What happens to the fields that a channel does not declare.
+BASE_ABILITIES: Mapping[str, Ability] = {
+    "title": degraded("a line before the text"),
+    "priority": IGNORED,
+    "type": IGNORED,
+    "click": degraded("a line after the text"),
+    "actions": degraded("lines after the text"),
+    "call": degraded("a link to a page that asks for the press"),
+    "attach": REFUSED,
+    "mention": IGNORED,
+    "silent": IGNORED,
+    "key": degraded("a later message with it is a new one"),
+    "thread": IGNORED,
+    "ttl": native(),
+    "if_gone": IGNORED,
+    "unable": IGNORED,
+    "withdraw": REFUSED,
+}
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)  # what a start does not need costs it 0.2 ms
 class ChannelSpec:
@@ -319,6 +338,12 @@ class ChannelSpec:
     def shows(self, field: str) -> bool:
         """Whether the product has a field of messages."""
         return field in self.abilities and self.abilities[field].support is Support.NATIVE
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The fields with which the channel cannot send a message."""
+        abilities = {**BASE_ABILITIES, **self.abilities}
+        return tuple(name for name, ability in abilities.items() if ability.support is Support.REFUSED)
 
     @property
     def variables(self) -> tuple[Variable[Any], ...]:

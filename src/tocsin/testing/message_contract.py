@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tocsin.channels.contract import NO_CONTENT, Outgoing, Part
-from tocsin.channels.dressing import BASE_ABILITIES
-from tocsin.channels.model import COMMONMARK, PLAIN, Support
+from tocsin.channels.model import BASE_ABILITIES, COMMONMARK, PLAIN, Support
 from tocsin.core.records.as_json import to_json
 from tocsin.testing.channel_bench import ChannelBench
 from tocsin.testing.fakes import ScriptedTransport

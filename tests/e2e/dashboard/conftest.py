@@ -51,9 +51,9 @@ def running_browser(playwright: Playwright, preferred: str) -> Iterator[Browser]
     """Start a Chromium of this machine."""
     program = next(filter(None, map(shutil.which, (preferred, "chromium", "chromium-browser", "google-chrome"))), None)
     assert program, "there is no Chromium; `sh tools/bootstrap.sh dev` installs it"
-    browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
-    yield browser
-    browser.close()
+    options = ["--no-sandbox", "--disable-dev-shm-usage"]
+    with playwright.chromium.launch(executable_path=program, args=options) as browser:
+        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.clocks import SteppedClock
 from tests.features.heartbeats.conftest import TEST, Door, open_door
+from tests.waiting import eventually
 
 from tocsin.features.cron.feature import FEATURE as CRON
 from tocsin.features.heartbeats.metrics import METRICS
@@ -66,12 +67,17 @@ async def test_changes_and_alarms_are_in_the_audit_log_without_addresses(door: D
 async def test_our_own_cron_jobs_are_listed_beside_the_heartbeats(tmp_path: Path):
     async with open_door(tmp_path, others=(CRON,)) as door, open_dashboard(door.bench.app) as client:
         job = {"name": "rotate", "schedule": "0 4 * * *", "command": "false"}
-        made = (await client.post("/api/cron/jobs", job)).json()
+        made = await client.post("/api/cron/jobs", job)
+        assert made.status == 201
         jobs = (await client.get("/api/heartbeats/jobs")).json()
         assert [(each["name"], each["state"]) for each in jobs] == [("rotate", "scheduled")]
-        await client.post(f"/api/cron/jobs/{made['id']}/run", Prefer="wait=20")
-        jobs = (await client.get("/api/heartbeats/jobs")).json()
-        assert [(each["state"], each["last_status"]) for each in jobs] == [("failing", "failed")]
+        await client.post(f"/api/cron/jobs/{made.json()['id']}/run")
+
+        async def seen() -> bool:
+            jobs = (await client.get("/api/heartbeats/jobs")).json()
+            return [(each["state"], each["last_status"]) for each in jobs] == [("failing", "failed")]
+
+        await eventually(seen, "the failed run")
 
 
 async def test_a_restored_backup_is_a_gap_since_the_backup_and_makes_nothing_down(tmp_path: Path):

@@ -150,6 +150,7 @@ async def test_an_unknown_record_is_a_result_with_a_hint(agent):
         ("read_run_log", {"run_id": 7}, "'run_id' must be a text"),
         ("list_runs", {"limit": "1"}, "'limit' must be an integer"),
         ("list_runs", {"limit": True}, "'limit' must be an integer"),
+        ("list_runs", {"limit": 1.5}, "'limit' must be an integer"),
         ("list_runs", {"limit": [1]}, "'limit' must be an integer"),
         ("list_runs", {"status": "failed"}, "'status' must be a list"),
         ("list_workflows", {"valid": "true"}, "'valid' must be a boolean"),
@@ -171,6 +172,7 @@ async def test_invalid_arguments_are_a_protocol_error(agent, name, arguments, sa
     ("name", "arguments"),
     [
         ("list_runs", {"limit": 1, "status": ["failed", "running"], "kind": None}),
+        ("list_runs", {"limit": 10.0}),
         ("list_deliveries", {"status": "dead"}),
         ("list_workflows", {"valid": True}),
     ],

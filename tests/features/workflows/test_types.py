@@ -297,13 +297,14 @@ async def test_a_plan_shows_that_a_child_would_not_take_its_parameters(flows: Wo
           - {name: later, type: workflow, command: child, params: {host: '${steps.early.outputs.host}'}}
           - {name: each, type: workflow, command: child, params: {host: '${item}'}, for_each: [a, b]}
           - {name: broken, type: workflow, command: broken}
+          - {name: never, type: workflow, command: broken, when: 'false'}
     """)
     planned = {each.step: each.problems for each in (await flows.workflows.plan("flow", request())).plan}
     assert planned["wrong"] == (
         "workflow child cannot run: unknown parameter 'hosts' (did you mean 'host'?); parameter 'host' is required; "
         "keep must be at least 1, found 0",
     )
-    assert planned["later"] == planned["each"] == ()
+    assert planned["later"] == planned["each"] == planned["never"] == ()
     assert planned["broken"][0].startswith("workflow broken is invalid: broken.yaml:")
     run = await flows.run()
     assert planned["wrong"][0] in (run.reason or "")

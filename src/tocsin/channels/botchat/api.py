@@ -77,7 +77,7 @@ ADVICE_BY_CODE = {
     404: f"invalid token or address; check {BOT_TOKEN.name} and {API_URL.name}",
     413: "the server takes files of at most 50 MB, and pictures of 10 MB; send a smaller file",
     409: "another program uses the same token; stop one of them",
-    200: f"not a usual answer of Telegram; check {API_URL.name}, and the log of a Bot API server of your own",
+    200: f"Telegram itself does not answer so; check {API_URL.name}, and the log of a Bot API server of your own",
 }
 
 

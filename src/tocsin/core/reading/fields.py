@@ -220,7 +220,7 @@ class OneOrManyType:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ListOrRecordType:
-    """A list, or a mapping with fixed keys that says more than the list; one without any of them is not a list."""
+    """A list, or a mapping with fixed keys that says more; a mapping without any of them is refused as no list."""
 
     items: ListType
     record: "RecordType"

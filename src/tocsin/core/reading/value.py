@@ -193,7 +193,7 @@ def _first_of_each(members: Iterable[tuple[str, V]]) -> dict[str, V]:
 
 
 def near_word(word: str, known: Iterable[str], similarity: float = 0.6) -> str:
-    """Return the known word that is similar to `word`, if any; a `similarity` is 0.6 to 1.
+    """Return the known word that is similar to `word`, if any; `similarity` is the lowest ratio of difflib that counts.
 
     Of many known words, only the first with the same initial are compared, which bounds the cost.
     """

@@ -70,5 +70,5 @@ def number_of(count: int, noun: str) -> str:
 
 
 def byte_count(count: int, mib: str = ",.4g") -> str:
-    """Return a number of bytes, from 1 MiB on in MiB, which are formatted as `mib`."""
+    """Return a size in bytes, or from 1 MiB on in MiB with the format `mib`."""
     return f"{count:,} bytes" if count < 2**20 else f"{count / 2**20:{mib}} MiB"

@@ -93,6 +93,7 @@ class PingRoutes:
         kind = PingKind.SUCCESS if query.get("status", "up") == "up" else PingKind.FAIL
         duration = _number(query.get("ping", ""), inf, -inf)
         if duration is not None and not 0 <= duration <= _LONGEST_MS:
+            await self._receiver.refuse()
             return _NOT_ACTIVE
         code = "-".join((token[:8], token[8:12], token[12:16], token[16:20], token[20:])) if len(token) == 32 else ""
         found = PingOutcome.UNKNOWN
@@ -167,7 +168,7 @@ def _json(document: object, status: int) -> FrontResponse:
     )
 
 
-_NOT_ACTIVE = _json({"ok": False, "msg": "Monitor not found or not active."}, 404)  # every error, as the original
+_NOT_ACTIVE = _json({"ok": False, "msg": "Monitor not found or not active."}, 404)  # every error
 
 
 class HeartbeatsAtTheDoor:

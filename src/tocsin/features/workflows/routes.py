@@ -34,7 +34,7 @@ from tocsin.rest.operations import OfferedTool, operation, operations_of
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.problems import HttpProblemError
-from tocsin.rest.refusals import as_detail, field_error
+from tocsin.rest.refusals import MAX_ERRORS, as_detail, field_error
 from tocsin.runs.model import Run
 
 YAML = "application/yaml"  # RFC 9512
@@ -235,7 +235,8 @@ def _pointing_out(name: str) -> Iterator[None]:
     except InvalidRunError as error:
         if not error.problems:
             raise
-        errors = [field_error(each.at, each.code, as_detail(each.detail), each.suggestion) for each in error.problems]
+        listed = error.problems[:MAX_ERRORS]
+        errors = [field_error(each.at, each.code, as_detail(each.detail), each.suggestion) for each in listed]
         raise HttpProblemError("validation-failed", as_detail(error.sentence()), errors) from None
 
 

@@ -100,7 +100,7 @@ def _planned(step: WorkflowStep, group: str, wave: int, scope: StepScope, around
     if group in {"on_success", "on_failure"}:
         would_run = None if would_run else would_run
     kept = step.name in scope.values.steps
-    child = _child_problem(step, scope, around.children)
+    child = "" if kept or would_run is False else _child_problem(step, scope, around.children)
     problems = [text for text in (problem, wrong_items, _missing_program(step, around.path), child) if text]
     hosts = (*step.option("hosts", []), *(f"group:{name}" for name in step.option("groups", [])))
     return PlannedStep(
