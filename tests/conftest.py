@@ -156,6 +156,8 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if config.option.shuffle:
         terminalreporter.write_line(f"in random order: repeat with --shuffle={config.option.shuffle}")
+    for report in terminalreporter.stats.get("rerun", ()):  # the second try may have passed and hides why
+        terminalreporter.write_line(f"the first try of {report.nodeid} failed:\n{report.longreprtext}")
 
 
 @pytest.fixture
