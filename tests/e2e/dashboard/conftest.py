@@ -41,7 +41,7 @@ def playwright() -> Iterator[Playwright]:
 
 @pytest.fixture(scope="package")
 def chromium(playwright: Playwright) -> Iterator[Browser]:
-    """Start Chromium's headless shell, which takes a third less of a processor for the same pages."""
+    """Start Chromium's headless shell, which takes less of a processor for the same pages."""
     with running_browser(playwright, "chromium-headless-shell") as browser:
         yield browser
 
