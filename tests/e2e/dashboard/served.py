@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from tests.ports import free_port
 from tests.waiting import eventually, until
+from tests.web.access.accounts import CHEAP
 
 from tocsin.assembly.full.dashboard import create_dashboard
 from tocsin.assembly.full.live import event_hub
@@ -20,11 +21,13 @@ from tocsin.assembly.light import load_settings
 from tocsin.assembly.program import App, open_app
 from tocsin.features.contract import Feature
 from tocsin.testing.fakes import ScriptedTransport
+from tocsin.web.access.passwords import hash_password
 from tocsin.web.ui.static import ui_routes
 
 T = TypeVar("T")
 USER, PASSWORD = "operator", "a-long-test-password"
-LOGIN = {"DASHBOARD_USER": USER, "DASHBOARD_PASS": PASSWORD}
+# Signing in is not what these tests are about: at the usual cost, each takes a seventh of a second of a processor.
+LOGIN = {"DASHBOARD_USER": USER, "DASHBOARD_PASS_HASH": hash_password(PASSWORD, CHEAP)}
 
 
 @dataclass(slots=True)

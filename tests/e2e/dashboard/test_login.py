@@ -77,7 +77,7 @@ def test_signing_out_shows_the_login(visit: Visit):
 
 
 def test_an_installation_without_a_password_says_what_to_set(visit: Visit, tmp_path):
-    with serve_dashboard(tmp_path, {"DASHBOARD_USER": "", "DASHBOARD_PASS": ""}) as served:
+    with serve_dashboard(tmp_path, {"DASHBOARD_USER": "", "DASHBOARD_PASS_HASH": ""}) as served:
         visitor = visit(served=served, signed_in=False)
         visitor.expected += REFUSED
         visitor.page.goto(served.address)

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from tests.cli.conftest import Cli, wait_until_it_listens
 from tests.cli.test_feature_plugins import declare
 from tests.e2e.dashboard.conftest import NARROW, Visitor
-from tests.e2e.dashboard.served import LOGIN
+from tests.e2e.dashboard.served import LOGIN, PASSWORD, USER
 from tests.ports import free_port
 from tools.tour import SIZE, find_tours, open_stop, take_picture
 
@@ -47,7 +47,7 @@ def visitor(visit: Visit, address: str) -> Visitor:
     """A window on that dashboard."""
     visitor = visit(signed_in=False)
     visitor.address = address
-    login = {"username": LOGIN["DASHBOARD_USER"], "password": LOGIN["DASHBOARD_PASS"]}
+    login = {"username": USER, "password": PASSWORD}
     assert visitor.page.context.request.post(f"{address}login", data=login).ok
     return visitor
 
