@@ -148,5 +148,6 @@ generated: dev-env
 	@$(BIN)/python -m tools.docs --check
 
 # Neighbouring tests share fixtures, so each worker takes them together; without its cache, each worker compiles all.
+# More workers than processors: many tests wait, for a process that was killed, for Redis or for a browser.
 unit: dev-env
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 4 --dist worksteal
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 6 --dist worksteal
