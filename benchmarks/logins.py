@@ -141,7 +141,7 @@ def _serve(folder: Path) -> None:
     from tocsin.assembly.light import load_settings
     from tocsin.assembly.program import direct_transport, open_app
     from tocsin.cli.commands.services import run_on_uvloop
-    from tocsin.core.config.variables import TRUSTED_PROXIES
+    from tocsin.core.config.core_variables import TRUSTED_PROXIES
     from tocsin.web.http.serving import Service, serve
 
     environ = {

@@ -29,7 +29,8 @@ from tocsin.channels.registry import discover
 from tocsin.cli.main import build_parser
 from tocsin.cli.setup.env_template import default_text, env_template
 from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
-from tocsin.core.config.variables import CORE_VARIABLES, Variable, directory, password
+from tocsin.core.config.core_variables import CORE_VARIABLES
+from tocsin.core.config.variables import Variable, directory, password
 from tocsin.core.metrics import Metric
 from tocsin.core.storage import redis_failures
 from tocsin.core.text.measures import code_points, escaped_code_points, utf8_bytes, utf16_units

@@ -20,8 +20,8 @@ from tocsin.assembly.stores import DATABASE_FILE
 from tocsin.bot.door.access_store import AccessState
 from tocsin.bot.storage.shared_stores import redis_bot_stores
 from tocsin.bot.storage.stores import BotStores, sqlite_bot_stores
+from tocsin.core.config.core_variables import REDIS_URL
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.documents.document import ChannelDocument, SqliteDocument
 from tocsin.core.storage.documents.redis_document import RedisDocument

@@ -26,7 +26,7 @@ from tests.waiting import PATIENCE_S
 
 import tocsin
 from tocsin.assembly.files import files_in_folder, files_in_redis
-from tocsin.core.config.variables import STORE
+from tocsin.core.config.core_variables import STORE
 from tocsin.delivery.files.store import GRACE_S
 from tocsin.testing.fakes import FakeClock
 from tocsin_standins import StandinCluster

@@ -4,8 +4,8 @@ import pytest
 from argon2 import PasswordHasher
 from tests.cli.conftest import Cli
 
+from tocsin.core.config.core_variables import DASHBOARD_PASS_HASH
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import DASHBOARD_PASS_HASH
 
 
 def test_a_token_is_printed_once_and_listed_without_its_value(cli: Cli):

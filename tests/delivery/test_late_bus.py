@@ -19,7 +19,7 @@ from tocsin.assembly.light import load_settings
 from tocsin.assembly.program import App, assemble
 from tocsin.assembly.storage import open_stores
 from tocsin.channels.contract import Tools
-from tocsin.core.config.variables import REDIS_URL
+from tocsin.core.config.core_variables import REDIS_URL
 from tocsin.core.storage.redis_client import open_redis
 from tocsin.delivery.bus.bus import publish
 from tocsin.delivery.store import DeliveryFilter

@@ -13,7 +13,7 @@ from tocsin.bot.handler import PENDING
 from tocsin.channels.registry import discover
 from tocsin.cli.main import commands_by_name
 from tocsin.core.audit.actions import AuditAction
-from tocsin.core.config.variables import CORE_VARIABLES
+from tocsin.core.config.core_variables import CORE_VARIABLES
 from tocsin.features.registry import find_features
 from tocsin.messaging.inbound.model import Backlog
 from tocsin.rest.problems import PROBLEMS

@@ -26,7 +26,6 @@ LIGHT = {
     "tocsin.core.audit",
     "tocsin.core.audit.actions",
     "tocsin.core.config",
-    "tocsin.core.config.addresses",
     "tocsin.core.config.variables",
     "tocsin.core.storage",
     "tocsin.core.storage.changes",

@@ -25,7 +25,7 @@ from tests.web.webhook_calls import Call, Stranger
 from tests.web.webhook_products import PRODUCTS, Product
 
 from tocsin.assembly.program import App
-from tocsin.core.config.variables import REPLY_BRAKE
+from tocsin.core.config.core_variables import REPLY_BRAKE
 from tocsin.core.http.transport import CALL_TIMEOUT_S, MAX_BODY_BYTES, READ_TIMEOUT_S
 from tocsin.core.http.transport import HttpResponse as HttpReply
 from tocsin.core.storage.database import Database

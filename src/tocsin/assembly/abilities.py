@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tocsin.core.config.variables import STORE
+from tocsin.core.config.core_variables import STORE
 from tocsin.core.lazy import lazily
 from tocsin.features.context import Abilities, FeatureContext
 from tocsin.features.null_abilities import (

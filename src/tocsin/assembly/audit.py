@@ -2,8 +2,8 @@
 
 from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.config.core_variables import AUDIT_REDACT
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import AUDIT_REDACT
 
 
 def audit_trail(settings: Settings) -> AuditTrail:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tocsin.core.config.variables import CORE_VARIABLES
+from tocsin.core.config.core_variables import CORE_VARIABLES
 from tocsin.core.errors import TocsinError
 from tocsin.core.lazy import lazily
 from tocsin.features.contract import Feature, LiveTopic, load_module, run_kinds

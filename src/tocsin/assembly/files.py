@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from functools import cache
 
+from tocsin.core.config.core_variables import FILES_QUOTA_MB, FILES_REDIS_MB, MAX_FILES_MB, STORE
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import FILES_QUOTA_MB, FILES_REDIS_MB, MAX_FILES_MB, STORE
 from tocsin.core.storage.redis_client import RedisClient
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.files.folder import FolderFiles

@@ -18,8 +18,8 @@ from tocsin.assembly.stores import Stores
 from tocsin.channels.contract import Receipt, Tools
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.config.core_variables import MAX_PARTS, PUBLIC_URL, STORE
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import MAX_PARTS, PUBLIC_URL, STORE
 from tocsin.core.lazy import Lazy
 from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor

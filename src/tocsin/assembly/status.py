@@ -9,9 +9,9 @@ from tocsin import __version__
 from tocsin.assembly.program import App
 from tocsin.assembly.storage import redis_trouble
 from tocsin.assembly.subsystems import feature_subsystems
+from tocsin.core.config.core_variables import GATEWAY_HOST, GATEWAY_PORT
 from tocsin.core.config.data_dir import directory_id
 from tocsin.core.config.security import validate_security
-from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
 from tocsin.core.errors import TocsinError
 from tocsin.core.time.timestamps import duration_words
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus

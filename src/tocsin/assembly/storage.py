@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from tocsin.assembly.stores import DATABASE_FILE, Stores, lazy_buckets, lazy_redis
 from tocsin.bot import schema as bot_schema
+from tocsin.core.config.core_variables import REDIS_URL, STORE
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import REDIS_URL, STORE
 from tocsin.core.errors import MissingSettingError, TocsinError
 from tocsin.core.lazy import Lazy
 from tocsin.core.process import beats

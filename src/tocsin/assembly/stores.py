@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tocsin.core.config.core_variables import REDIS_URL, REDIS_WAIT_REPLICAS
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import REDIS_URL, REDIS_WAIT_REPLICAS
 from tocsin.core.lazy import Lazy
 from tocsin.core.process.beats import Beats
 from tocsin.core.storage.database import Database

@@ -6,7 +6,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tocsin.core.config.variables import MAX_PARTS, Variable
+from tocsin.core.config.core_variables import MAX_PARTS
+from tocsin.core.config.variables import Variable
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
 from tocsin.core.text.measures import Measure, code_points
 from tocsin.core.time.ratelimit import Rate

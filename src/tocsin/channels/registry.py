@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import tocsin.channels
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Tools
 from tocsin.channels.model import TARGETS_FILE
+from tocsin.core.config.core_variables import ALLOW_INSECURE_API_URL, CORE_VARIABLES
 from tocsin.core.config.settings import Settings, Values, platform
-from tocsin.core.config.variables import ALLOW_INSECURE_API_URL, CORE_VARIABLES, base_url
+from tocsin.core.config.variables import base_url
 from tocsin.core.errors import ChannelError, TocsinError, UnknownChannelError
 from tocsin.core.http.addresses import refuse_clear_text
 from tocsin.core.plugins import describe_error, load_class, modules_in, plugin_points

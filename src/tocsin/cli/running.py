@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.cli.opening import open_settings
+from tocsin.core.config.core_variables import STORE
 from tocsin.core.config.data_dir import require_usable
-from tocsin.core.config.variables import STORE
 from tocsin.core.tracing.spans import TRACEPARENT_VARIABLE
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import Console

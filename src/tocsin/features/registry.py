@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 import tocsin.features
-from tocsin.core.config.variables import CORE_VARIABLES
+from tocsin.core.config.core_variables import CORE_VARIABLES
 from tocsin.core.plugins import describe_error, modules_in, plugin_points
 from tocsin.features.contract import CORE_FILES, Feature
 from tocsin.terminal.command_table import COMMANDS

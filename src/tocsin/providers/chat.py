@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from tocsin.core.config.settings import Values
-from tocsin.core.config.variables import (
+from tocsin.core.config.core_variables import (
     CHAT_FALLBACK_MODEL,
     CHAT_FALLBACK_PROVIDER,
     CHAT_MODEL,
@@ -11,6 +10,7 @@ from tocsin.core.config.variables import (
     CHAT_MODEL_FAST,
     CHAT_PROVIDER,
 )
+from tocsin.core.config.settings import Values
 from tocsin.core.time.clock import Clock
 from tocsin.providers.contract import ChatProvider
 from tocsin.providers.endpoint import CallTimeouts, read_endpoint

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tocsin.core.config.settings import Values
-from tocsin.core.config.variables import (
+from tocsin.core.config.core_variables import (
     ALLOW_INSECURE_API_URL,
     ANTHROPIC_API_KEY,
     ANTHROPIC_BASE_URL,
     OPENAI_API_KEY,
     OPENAI_BASE_URL,
-    Variable,
 )
+from tocsin.core.config.settings import Values
+from tocsin.core.config.variables import Variable
 from tocsin.core.errors import MissingSettingError
 from tocsin.core.http.addresses import refuse_clear_text
 from tocsin.core.http.transport import displayed_host

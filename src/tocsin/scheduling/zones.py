@@ -4,8 +4,8 @@ from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from tocsin.core.config.core_variables import TIME_ZONE
 from tocsin.core.config.settings import Values
-from tocsin.core.config.variables import TIME_ZONE
 from tocsin.core.errors import TocsinError
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.scheduling.expression import ScheduleError

@@ -29,7 +29,7 @@ import pytest
 
 from tocsin.channels.contract import OutboundAdapter, Outgoing, Part, RetryPolicy, SendResult
 from tocsin.channels.registry import discover
-from tocsin.core.config.variables import CORE_VARIABLES
+from tocsin.core.config.core_variables import CORE_VARIABLES
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.text.measures import widest
 from tocsin.testing.channel_bench import (

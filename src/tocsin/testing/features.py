@@ -16,8 +16,8 @@ from tocsin.assembly.stores import DATABASE_FILE, lazy_redis
 from tocsin.assembly.subsystems import feature_subsystems
 from tocsin.channels.contract import OutboundAdapter, Tools
 from tocsin.core.audit.log import AuditEntry
+from tocsin.core.config.core_variables import STORE
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import STORE
 from tocsin.core.http.transport import Transport
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from tocsin.core.config.core_variables import GATEWAY_TOKEN
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import GATEWAY_TOKEN, Variable, text
+from tocsin.core.config.variables import Variable, text
 
 OURS = Variable("TEAM_TOKEN", text, "", "A token of a channel.", secret=True)
 

@@ -6,9 +6,10 @@ import pytest
 from tests.facts import mentions
 
 from tocsin.channels.registry import discover
+from tocsin.core.config.core_variables import DASHBOARD_PASS_HASH
 from tocsin.core.config.security import check_dashboard_bind, check_gateway_bind, is_loopback, validate_security
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import DASHBOARD_PASS_HASH
+from tocsin.core.config.variables import Variable, text
 from tocsin.core.errors import ConfigError
 
 # Of the password "x", with almost no work.
@@ -78,6 +79,13 @@ def test_a_secret_that_is_too_short_is_warned_of_without_showing_it(name: str, s
     assert mentions(warning, f"{name} ", str(shortest))
     assert "qq" not in warning
     assert warnings(**{name: "q" * shortest}) == []
+
+
+def test_a_setting_declares_the_least_length_of_its_values_and_shorter_ones_are_warned_of():
+    code = Variable("BELL_CODE", text, "", "Code.", min_length=6)
+    short, long = (Settings.load([code], environ={**GOOD, "BELL_CODE": value}) for value in ("zebra", "zebras"))
+    assert validate_security(short) == ["BELL_CODE has fewer than 6 characters; choose a longer, random one"]
+    assert validate_security(long) == []
 
 
 def test_every_secret_that_takes_such_a_value_is_looked_at():

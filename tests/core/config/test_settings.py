@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.facts import mentions
 
-from tocsin.core.config.settings import LateLayer, Settings, Values, default_data_dir, read_env_file
-from tocsin.core.config.variables import (
+from tocsin.core.config.addresses import networks
+from tocsin.core.config.core_variables import (
     CORE_VARIABLES,
     DASHBOARD_PASS,
     DASHBOARD_USER,
@@ -17,13 +17,15 @@ from tocsin.core.config.variables import (
     GATEWAY_PORT,
     GATEWAY_TOKEN,
     TRUSTED_PROXIES,
+)
+from tocsin.core.config.settings import LateLayer, Settings, Values, default_data_dir, read_env_file
+from tocsin.core.config.variables import (
     Variable,
     base_url,
     boolean,
     choice,
     directory,
     integer,
-    networks,
     password,
     text,
     token,

@@ -6,8 +6,8 @@ import pytest
 from tests.facts import mentions
 
 from tocsin.assembly.light import load_settings
+from tocsin.core.config.core_variables import STORE
 from tocsin.core.config.unknown_settings import UnknownSetting, unknown_settings
-from tocsin.core.config.variables import STORE
 
 # What shells, sessions, CI, containers, orchestrators and other people's programs set.
 ORDINARY = """

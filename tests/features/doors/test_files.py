@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.features.doors.conftest import FrontBench, names_of, open_front
 
-from tocsin.core.config.variables import FILES_KEEP_DAYS
+from tocsin.core.config.core_variables import FILES_KEEP_DAYS
 from tocsin.features.doors.receiving.files import safe_name
 from tocsin.messaging.outbound.caller import Caller
 

@@ -9,7 +9,7 @@ from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk.sessions import Sessions
 from tocsin.channels.inbound import InboundMessage
 from tocsin.channels.presses import is_by_link
-from tocsin.core.config.variables import ACTION_PEOPLE
+from tocsin.core.config.core_variables import ACTION_PEOPLE
 from tocsin.core.errors import TocsinError
 from tocsin.features.ability_records import BotWindow, BotWindowList
 from tocsin.messaging.inbound.indicator import show_indicator

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from tocsin.assembly.full.operator import tell_operator
+from tocsin.core.config.core_variables import CHAT_MODEL, CHAT_PROVIDER
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import CHAT_MODEL, CHAT_PROVIDER
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock

@@ -19,7 +19,7 @@ from tocsin.assembly.subsystems import feature_subsystems
 from tocsin.bot.door.access import Change, Listed
 from tocsin.bot.door.operations import AccessRoutes
 from tocsin.core.audit.chain import Verification
-from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PROVIDER, REDIS_URL
+from tocsin.core.config.core_variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PROVIDER, REDIS_URL
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.delivery.files.store import FileGoneError

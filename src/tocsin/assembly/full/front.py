@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tocsin.assembly.program import App
+from tocsin.core.config.core_variables import FRONT_DOOR_HOST, FRONT_DOOR_PORT, TRUSTED_PROXIES
 from tocsin.core.config.security import check_front_door_bind, front_door_tls
-from tocsin.core.config.variables import FRONT_DOOR_HOST, FRONT_DOOR_PORT, TRUSTED_PROXIES
 from tocsin.core.service import BackgroundService, StopEvent
 from tocsin.web.front.app import FrontDependencies, build_front_door
 from tocsin.web.http.metrics import Metrics

@@ -11,9 +11,9 @@ from hashlib import sha256
 from tocsin.assembly.program import App
 from tocsin.bot.door.audit_actions import BOT_APPROVE, BOT_DENY, BOT_REMOVE, BOT_REQUEST
 from tocsin.core.audit.actions import AuditAction
+from tocsin.core.config.core_variables import AUDIT_KEEP_DAYS
 from tocsin.core.config.security import validate_security
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import AUDIT_KEEP_DAYS
 from tocsin.core.errors import TocsinError
 from tocsin.core.service import ServiceLoop
 from tocsin.delivery.model import DeliveryStatus

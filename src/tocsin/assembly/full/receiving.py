@@ -32,7 +32,7 @@ from tocsin.bot.talk.chat_memory import ChatMemory
 from tocsin.bot.talk.sessions import Sessions
 from tocsin.channels.conversation import ConversationAdapter, ReportsMoves, UpdateSource
 from tocsin.channels.inbound import InboundMessage
-from tocsin.core.config.variables import REPLY_BRAKE
+from tocsin.core.config.core_variables import REPLY_BRAKE
 from tocsin.messaging.inbound.handling import Handler
 from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.presses.buttons import PressedButtons

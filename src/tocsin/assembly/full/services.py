@@ -14,8 +14,7 @@ from tocsin.assembly.full.sqlite_receiving import left_in_database
 from tocsin.assembly.migration.movable_runs import move_under_lease
 from tocsin.assembly.program import App, Monitoring
 from tocsin.assembly.storage import LEFT_FIX, give_back, is_redis_there
-from tocsin.core.config.security import check_dashboard_bind, check_gateway_bind, dashboard_tls, missing_dashboard_login
-from tocsin.core.config.variables import (
+from tocsin.core.config.core_variables import (
     AUDIT_ANCHOR,
     AUDIT_ANCHOR_EVERY,
     DASHBOARD_HOST,
@@ -30,6 +29,7 @@ from tocsin.core.config.variables import (
     STORE,
     TRUSTED_PROXIES,
 )
+from tocsin.core.config.security import check_dashboard_bind, check_gateway_bind, dashboard_tls, missing_dashboard_login
 from tocsin.core.errors import ConfigError, MissingSettingError, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.service import ServiceLoop

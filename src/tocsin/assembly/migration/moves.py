@@ -17,9 +17,9 @@ from tocsin.assembly.stores import DATABASE_FILE, lazy_redis
 from tocsin.bot.storage.shared_stores import redis_bot_stores
 from tocsin.bot.storage.stores import BotStores, copy_bot_records, sqlite_bot_stores
 from tocsin.core.audit.actions import AuditAction, AuditField
+from tocsin.core.config.core_variables import REDIS_URL
 from tocsin.core.config.data_dir import shared_name
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.errors import MissingSettingError, TocsinError
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.documents.moving import RedisDocuments, SqliteDocuments

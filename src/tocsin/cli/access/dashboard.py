@@ -5,8 +5,8 @@ import argparse
 from tocsin.assembly.full.access import sign_in_link
 from tocsin.assembly.program import App
 from tocsin.cli.running import serve, with_app
+from tocsin.core.config.core_variables import DASHBOARD_HOST, DASHBOARD_PORT
 from tocsin.core.config.security import dashboard_tls, is_loopback, missing_dashboard_login
-from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
 from tocsin.core.errors import ConfigError, MissingSettingError
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console

@@ -12,7 +12,7 @@ from tocsin.core.audit.chain import Verification
 from tocsin.core.audit.log import AuditEntry, AuditLog
 from tocsin.core.audit.reader import Anchor
 from tocsin.core.audit.record import as_record
-from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS
+from tocsin.core.config.core_variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS
 from tocsin.messaging.outbound.audit_anchor import load_anchors, retention_start
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console

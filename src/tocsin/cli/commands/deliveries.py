@@ -9,7 +9,7 @@ from tocsin.assembly.program import App
 from tocsin.cli.commands.contents import add_contents, parse_mode_of, stored_contents
 from tocsin.cli.running import with_app
 from tocsin.core.audit.actions import CLI
-from tocsin.core.config.variables import REDIS_URL
+from tocsin.core.config.core_variables import REDIS_URL
 from tocsin.core.errors import UnknownChannelError
 from tocsin.core.records.as_json import to_json
 from tocsin.core.records.table import cell

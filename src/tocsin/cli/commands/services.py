@@ -10,11 +10,11 @@ from tocsin.assembly.full.services import monitor, serve
 from tocsin.assembly.light import load_settings
 from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.cli.doctor.files import check_files
+from tocsin.core.config.core_variables import LOG_FILE, LOG_FORMAT, LOG_LEVEL
 from tocsin.core.config.data_dir import require_usable
 from tocsin.core.config.security import missing_login, validate_security
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.unknown_settings import unknown_settings
-from tocsin.core.config.variables import LOG_FILE, LOG_FORMAT, LOG_LEVEL
 from tocsin.core.log import configure, reopen
 from tocsin.core.process.forking import forked_reapers
 from tocsin.core.storage.files import refuse_others

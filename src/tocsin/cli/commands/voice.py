@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from tocsin.assembly.full.receiving import MODELS_FOLDER
 from tocsin.cli.opening import open_settings
-from tocsin.core.config.variables import VOICE_MODEL_URL
+from tocsin.core.config.core_variables import VOICE_MODEL_URL
 from tocsin.core.errors import ConfigError
 from tocsin.core.http.download import download
 from tocsin.providers.files.speech import BASE_EN, PACKAGES, SpeechModel, compute_digest

@@ -35,14 +35,14 @@ from tocsin.cli.demo.files import (
 )
 from tocsin.cli.demo.ssh_host import GROUP, HOSTS, ssh_host
 from tocsin.core.audit.actions import CLI
-from tocsin.core.config.settings import read_env_file
-from tocsin.core.config.variables import (
+from tocsin.core.config.core_variables import (
     DASHBOARD_HOST,
     DASHBOARD_PORT,
     FRONT_DOOR_PORT,
     GATEWAY_HOST,
     GATEWAY_PORT,
 )
+from tocsin.core.config.settings import read_env_file
 from tocsin.core.errors import ConfigError
 from tocsin.core.plugins import load_class
 from tocsin.core.process.forking import forked_reapers

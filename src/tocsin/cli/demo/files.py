@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.channels.model import TARGETS_FILE
-from tocsin.core.config.variables import (
+from tocsin.core.config.core_variables import (
     DASHBOARD_PASS,
     DASHBOARD_PORT,
     DASHBOARD_USER,

@@ -11,8 +11,9 @@ from tocsin.channels.model import ChannelSpec
 from tocsin.channels.registry import ChannelState
 from tocsin.cli.doctor.stores import has_database
 from tocsin.core.audit.actions import CLI
+from tocsin.core.config.core_variables import STORE
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import STORE, Variable
+from tocsin.core.config.variables import Variable
 from tocsin.core.tasks import run_concurrently
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.findings import Finding, collect

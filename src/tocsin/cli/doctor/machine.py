@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tocsin import __version__
-from tocsin.core.config.data_dir import foreign_files, try_write, unusable
-from tocsin.core.config.security import check_dashboard_bind, check_gateway_bind, validate_security
-from tocsin.core.config.settings import Settings
-from tocsin.core.config.unknown_settings import unknown_settings
-from tocsin.core.config.variables import (
+from tocsin.core.config.core_variables import (
     DASHBOARD_HOST,
     GATEWAY_HOST,
     OTEL_EXPORTER_OTLP_ENDPOINT,
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
 )
+from tocsin.core.config.data_dir import foreign_files, try_write, unusable
+from tocsin.core.config.security import check_dashboard_bind, check_gateway_bind, validate_security
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.unknown_settings import unknown_settings
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import Level, Sandbox
 from tocsin.core.process.starting import SUPERVISES

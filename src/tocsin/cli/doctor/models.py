@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from tocsin.assembly.full.receiving import MODELS_FOLDER
 from tocsin.assembly.program import App
 from tocsin.cli.doctor.channels import check_shapes
-from tocsin.core.config.variables import (
+from tocsin.core.config.core_variables import (
     ANTHROPIC_API_KEY,
     ANTHROPIC_BASE_URL,
     CHAT_FALLBACK_PROVIDER,

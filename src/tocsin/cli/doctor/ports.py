@@ -8,10 +8,7 @@ from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 
-from tocsin.core.config.data_dir import directory_id
-from tocsin.core.config.security import is_loopback, missing_dashboard_login
-from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import (
+from tocsin.core.config.core_variables import (
     ALLOWED_HOSTS,
     DASHBOARD_HOST,
     DASHBOARD_PORT,
@@ -19,8 +16,11 @@ from tocsin.core.config.variables import (
     GATEWAY_HOST,
     GATEWAY_PORT,
     TRUSTED_PROXIES,
-    Variable,
 )
+from tocsin.core.config.data_dir import directory_id
+from tocsin.core.config.security import is_loopback, missing_dashboard_login
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import Variable
 from tocsin.terminal.findings import Finding
 
 _ANSWERS_WITHIN_S = 2

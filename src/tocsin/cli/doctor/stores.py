@@ -7,7 +7,7 @@ from tocsin.assembly.full.sqlite_receiving import left_in_database
 from tocsin.assembly.program import App
 from tocsin.assembly.storage import LEFT_FIX
 from tocsin.assembly.stores import DATABASE_FILE
-from tocsin.core.config.variables import FILES_KEEP_DAYS, FILES_QUOTA_MB, FILES_REDIS_MB, REDIS_URL, STORE
+from tocsin.core.config.core_variables import FILES_KEEP_DAYS, FILES_QUOTA_MB, FILES_REDIS_MB, REDIS_URL, STORE
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.redis_client import open_redis
 from tocsin.core.text.strings import number_of

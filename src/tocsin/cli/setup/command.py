@@ -6,15 +6,10 @@ from tocsin.cli.main import build_parser
 from tocsin.cli.opening import open_settings
 from tocsin.cli.setup.env_file import LOGIN_NAME, channel_pages, create_env_file
 from tocsin.cli.setup.questions import ask_for_channel
+from tocsin.core.config.core_variables import DASHBOARD_HOST, DASHBOARD_PORT, DATA_DIR, GATEWAY_PORT
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.spelling import display_value
-from tocsin.core.config.variables import (
-    DASHBOARD_HOST,
-    DASHBOARD_PORT,
-    DATA_DIR,
-    GATEWAY_PORT,
-    Variable,
-)
+from tocsin.core.config.variables import Variable
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.text import own_command

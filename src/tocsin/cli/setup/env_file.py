@@ -8,9 +8,9 @@ from typing import NamedTuple
 import tocsin
 from tocsin.assembly.light import find_installed
 from tocsin.cli.setup.env_template import env_template
+from tocsin.core.config.core_variables import DASHBOARD_PASS, DASHBOARD_USER, DATA_DIR, GATEWAY_TOKEN
 from tocsin.core.config.env_file import quoted
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import DASHBOARD_PASS, DASHBOARD_USER, DATA_DIR, GATEWAY_TOKEN
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import make_directory
 from tocsin.features.file_schemas import write_schemas, written_files

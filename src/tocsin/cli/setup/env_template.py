@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tocsin.channels.contract import ChannelSpec
+from tocsin.core.config.core_variables import CORE_VARIABLES
 from tocsin.core.config.spelling import format_for_env
-from tocsin.core.config.variables import CORE_VARIABLES, Variable
+from tocsin.core.config.variables import Variable
 from tocsin.features.contract import Feature
 
 _HEAD = (

@@ -13,8 +13,9 @@ from tocsin.cli.opening import open_settings
 from tocsin.cli.running import with_app
 from tocsin.cli.setup.env_file import channel_pages, create_env_file
 from tocsin.core.audit.actions import CLI
+from tocsin.core.config.core_variables import DASHBOARD_PASS, DASHBOARD_USER
 from tocsin.core.config.env_file import change_env_file
-from tocsin.core.config.variables import DASHBOARD_PASS, DASHBOARD_USER, Variable
+from tocsin.core.config.variables import Variable
 from tocsin.core.errors import ConfigError
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options

@@ -8,8 +8,8 @@ from tocsin.assembly.light import Installed
 from tocsin.assembly.migration.moves import STORE_MIGRATE, OnProgress, open_migration
 from tocsin.cli.opening import open_settings
 from tocsin.core.audit.actions import CLI
+from tocsin.core.config.core_variables import STORE
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import STORE
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.signals import run_until_signal

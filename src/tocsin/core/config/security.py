@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from tocsin.core.config.settings import Settings, Values
-from tocsin.core.config.variables import (
+from tocsin.core.config.core_variables import (
     ALLOW_INSECURE_BIND,
     DASHBOARD_PASS,
     DASHBOARD_PASS_HASH,
@@ -25,8 +24,9 @@ from tocsin.core.config.variables import (
     REDIS_URL,
     TRUSTED_PROXIES,
     WEBHOOK_REQUIRE_SIGNATURE,
-    Variable,
 )
+from tocsin.core.config.settings import Settings, Values
+from tocsin.core.config.variables import Variable
 from tocsin.core.errors import ConfigError, MissingSettingError
 
 INSECURE_NAMES = frozenset({"admin", "password", "changeme"})
@@ -36,8 +36,6 @@ INSECURE_VALUES = INSECURE_NAMES | frozenset(
         *("change-me", "default", "test", "tocsin", "123456", "12345678"),
     }
 )
-# A token is made by a program, a password may be remembered (NIST SP 800-63B: 8 characters at least).
-SHORTEST = {GATEWAY_TOKEN: 16, DASHBOARD_PASS: 8}
 
 
 def validate_security(settings: Settings) -> list[str]:
@@ -89,9 +87,8 @@ def _weakness(variable: Variable[Any], value: Any) -> str:
         return f"{variable.name} has a common value; choose a random one"
     if variable.login and word in INSECURE_NAMES:
         return f"{variable.name} has a common value; choose another name"
-    shortest = SHORTEST.get(variable, 0)
-    if value and len(str(value)) < shortest:
-        return f"{variable.name} has fewer than {shortest} characters; choose a longer, random one"
+    if value and len(str(value)) < variable.min_length:
+        return f"{variable.name} has fewer than {variable.min_length} characters; choose a longer, random one"
     return variable.weakness(value) if variable.weakness and value else ""
 
 

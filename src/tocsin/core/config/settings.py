@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
-from tocsin.core.config.variables import (
+from tocsin.core.config.core_variables import (
     CORE_VARIABLES,
     DATA_DIR,
     ENVIRONMENT,
@@ -23,8 +23,8 @@ from tocsin.core.config.variables import (
     OTEL_EXPORTER_OTLP_ENDPOINT,
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
     OTEL_SDK_DISABLED,
-    Variable,
 )
+from tocsin.core.config.variables import Variable
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.redaction import SHORTEST_SECRET, Redactor
 

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from tocsin.core.config.core_variables import DATA_DIR, FORCE_HTTPS
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import DATA_DIR, FORCE_HTTPS, Variable
+from tocsin.core.config.variables import Variable
 from tocsin.core.text.redaction import MASK
 
 

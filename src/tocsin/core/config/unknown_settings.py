@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from tocsin.core.config.core_variables import DATA_DIR
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import DATA_DIR
 
 # A first word that this many settings share, such as GATEWAY_, counts as ours alone. Words of fewer settings, such as
 # REDIS_, are prefixes in many other programs.

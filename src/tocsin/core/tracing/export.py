@@ -7,9 +7,7 @@ only if a collector is set.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tocsin.core.config.settings import Settings
-from tocsin.core.config.values import read_pairs
-from tocsin.core.config.variables import (
+from tocsin.core.config.core_variables import (
     OTEL_EXPORTER_OTLP_ENDPOINT,
     OTEL_EXPORTER_OTLP_HEADERS,
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
@@ -18,6 +16,8 @@ from tocsin.core.config.variables import (
     OTEL_TRACES_SAMPLER,
     OTEL_TRACES_SAMPLER_ARG,
 )
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.values import read_pairs
 from tocsin.core.tracing.spans import TRACEPARENT, SpanKind
 
 if TYPE_CHECKING:

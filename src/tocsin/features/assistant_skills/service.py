@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tocsin.core.config.variables import CHAT_PROVIDER
+from tocsin.core.config.core_variables import CHAT_PROVIDER
 from tocsin.core.lazy import Lazy
 from tocsin.features.assistant_skills.activation import activation, acts_on, path_below, questions, unwatched
 from tocsin.features.assistant_skills.model import WITHOUT_MODEL, AssistantSkill

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated, ClassVar, NamedTuple
 
 from tocsin.core.audit.actions import AuditAction
-from tocsin.core.config.variables import CHAT_MODEL, CHAT_MODEL_CAPABLE, CHAT_MODEL_FAST, CHAT_PROVIDER
+from tocsin.core.config.core_variables import CHAT_MODEL, CHAT_MODEL_CAPABLE, CHAT_MODEL_FAST, CHAT_PROVIDER
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.pages import ListPage

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tocsin.core.config.variables import PUBLIC_URL
+from tocsin.core.config.core_variables import PUBLIC_URL
 from tocsin.core.time.timestamps import duration_words, timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.execution import definition_of, job_work, order_again

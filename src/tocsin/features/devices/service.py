@@ -9,7 +9,7 @@ from tocsin.channels.webpush.adapter import WebpushAdapter
 from tocsin.channels.webpush.devices import Device, Subscription, check_subscription
 from tocsin.channels.webpush.settings import HOSTS, check_name
 from tocsin.core.audit.actions import AuditAction
-from tocsin.core.config.variables import PUBLIC_URL
+from tocsin.core.config.core_variables import PUBLIC_URL
 from tocsin.core.errors import UnknownChannelError
 from tocsin.core.records.marks import TextOrNull, Time
 from tocsin.features.context import FeatureContext

@@ -3,7 +3,7 @@
 import json
 from typing import NamedTuple
 
-from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT, DASHBOARD_TLS_CERT
+from tocsin.core.config.core_variables import DASHBOARD_HOST, DASHBOARD_PORT, DASHBOARD_TLS_CERT
 from tocsin.core.errors import TocsinError
 from tocsin.core.http.direct import DirectTransport
 from tocsin.features.mcp.feature import TOCSIN_TOKEN

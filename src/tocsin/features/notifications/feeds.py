@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from urllib.parse import quote, urljoin
 from uuid import NAMESPACE_URL, uuid5
 
+from tocsin.core.config.core_variables import DASHBOARD_HOST, DASHBOARD_PORT
 from tocsin.core.config.settings import Values
-from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.notifications.model import Notification
 

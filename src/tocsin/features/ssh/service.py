@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tocsin.core.config.variables import PUBLIC_URL
+from tocsin.core.config.core_variables import PUBLIC_URL
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.value import shorten
 from tocsin.core.tasks import run_concurrently

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib.util import find_spec
 
+from tocsin.core.config.core_variables import CHAT_PROVIDER
 from tocsin.core.config.settings import Values
-from tocsin.core.config.variables import CHAT_PROVIDER
 from tocsin.core.text.strings import number_of
 from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.features.triggers.captures import notes_on

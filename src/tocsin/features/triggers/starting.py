@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from tocsin.channels.inbound import InboundMessage
-from tocsin.core.config.variables import PUBLIC_URL
+from tocsin.core.config.core_variables import PUBLIC_URL
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.ids import derived_id
 from tocsin.features.context import FeatureContext

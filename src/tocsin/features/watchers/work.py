@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from tocsin.core.config.variables import PUBLIC_URL
+from tocsin.core.config.core_variables import PUBLIC_URL
 from tocsin.features.context import FeatureContext, Notice
 from tocsin.features.hooks import WorkHooks
 from tocsin.features.run_notices import NotifyingRuns, failing, recovered, stored_notice

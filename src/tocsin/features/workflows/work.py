@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tocsin.core.audit.actions import CLI
-from tocsin.core.config.variables import PUBLIC_URL
+from tocsin.core.config.core_variables import PUBLIC_URL
 from tocsin.features.hooks import WorkHooks
 from tocsin.features.run_notices import NotifyingRuns, stored_notice
 from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons

@@ -9,9 +9,9 @@ from hashlib import sha256
 from hmac import compare_digest
 from hmac import digest as hmac_digest
 
+from tocsin.core.config.core_variables import DASHBOARD_PASS, DASHBOARD_PASS_HASH, DASHBOARD_USER
 from tocsin.core.config.security import missing_dashboard_login
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import DASHBOARD_PASS, DASHBOARD_PASS_HASH, DASHBOARD_USER
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.database import Database
 from tocsin.web.access.passwords import PasswordChecks, password_bytes

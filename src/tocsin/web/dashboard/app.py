@@ -13,15 +13,15 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Scope
 
 from tocsin import __version__
-from tocsin.core.config.security import is_loopback
-from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import (
+from tocsin.core.config.core_variables import (
     ALLOWED_HOSTS,
     DASHBOARD_HOST,
     RATE_LIMIT_PER_IP,
     RATE_LIMIT_PER_USER,
     TRUSTED_PROXIES,
 )
+from tocsin.core.config.security import is_loopback
+from tocsin.core.config.settings import Settings
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import MakeLimiter
 from tocsin.delivery.files.intake import FileIntake

@@ -10,14 +10,9 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tocsin import __version__
+from tocsin.core.config.core_variables import ALLOWED_HOSTS, FRONT_DOOR_HOST, RATE_LIMIT_PER_IP, TRUSTED_PROXIES
 from tocsin.core.config.security import is_loopback
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import (
-    ALLOWED_HOSTS,
-    FRONT_DOOR_HOST,
-    RATE_LIMIT_PER_IP,
-    TRUSTED_PROXIES,
-)
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.time.ratelimit import Limiter, MakeLimiter, RateLimiter
 from tocsin.features.front_door import (

@@ -12,10 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tocsin import __version__
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.trail import AuditTrail
-from tocsin.core.config.data_dir import directory_id
-from tocsin.core.config.security import is_loopback
-from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import (
+from tocsin.core.config.core_variables import (
     ALLOWED_HOSTS,
     GATEWAY_HOST,
     GATEWAY_TOKEN,
@@ -26,6 +23,9 @@ from tocsin.core.config.variables import (
     WEBHOOK_RATE_LIMIT,
     WEBHOOK_REQUIRE_SIGNATURE,
 )
+from tocsin.core.config.data_dir import directory_id
+from tocsin.core.config.security import is_loopback
+from tocsin.core.config.settings import Settings
 from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import MakeLimiter

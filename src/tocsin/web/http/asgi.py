@@ -17,8 +17,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tocsin.core.config.addresses import Network
+from tocsin.core.config.core_variables import RATE_LIMIT_PER_IP, RATE_LIMIT_PER_USER
 from tocsin.core.config.security import is_loopback
-from tocsin.core.config.variables import RATE_LIMIT_PER_IP, RATE_LIMIT_PER_USER
 from tocsin.core.ids import new_id
 from tocsin.core.time.ratelimit import Limiter, RateLimiter
 from tocsin.rest.headers import header_values

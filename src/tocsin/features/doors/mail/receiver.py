@@ -7,7 +7,7 @@ from email.parser import BytesHeaderParser
 from hashlib import sha256
 from typing import ClassVar, NamedTuple
 
-from tocsin.core.config.variables import RATE_LIMIT_PER_IP
+from tocsin.core.config.core_variables import RATE_LIMIT_PER_IP
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.time.ratelimit import RateLimiter
 from tocsin.features.doors.mail.addresses import MailAddress, MailTarget, parse_address, written_targets

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 from urllib.parse import urlsplit
 
+from tocsin.core.config.core_variables import FRONT_DOOR_URL
 from tocsin.core.config.settings import Values
-from tocsin.core.config.variables import FRONT_DOOR_URL
 from tocsin.features.doors.mail.addresses import MailTarget, read_targets
 from tocsin.features.doors.mail.reading import ReadMail, read_mail
 from tocsin.features.doors.model import DoorAddress, DoorMessage, DoorRequest

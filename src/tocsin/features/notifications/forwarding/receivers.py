@@ -9,8 +9,8 @@ from typing import Any
 
 from tocsin.channels.contract import PLAIN
 from tocsin.core.audit.actions import NOTICES
+from tocsin.core.config.core_variables import PUBLIC_URL
 from tocsin.core.config.env_file import change_env_file
-from tocsin.core.config.variables import PUBLIC_URL
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.records.marks import Time
 from tocsin.core.text.strings import truncate

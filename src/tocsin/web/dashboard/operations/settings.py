@@ -12,10 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from fastapi import Query
 
 from tocsin import __version__
-from tocsin.core.config.security import validate_security
-from tocsin.core.config.settings import Settings
-from tocsin.core.config.spelling import display_value
-from tocsin.core.config.variables import (
+from tocsin.core.config.core_variables import (
     DASHBOARD_HOST,
     DASHBOARD_PORT,
     ENVIRONMENT,
@@ -25,8 +22,11 @@ from tocsin.core.config.variables import (
     RATE_LIMIT_PER_USER,
     WEBHOOK_RATE_LIMIT,
     WEBHOOK_REQUIRE_SIGNATURE,
-    Variable,
 )
+from tocsin.core.config.security import validate_security
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.spelling import display_value
+from tocsin.core.config.variables import Variable
 from tocsin.core.records.marks import TextOrNull, Time
 from tocsin.core.tasks import run_concurrently
 from tocsin.core.time.clock import Clock
