@@ -145,14 +145,12 @@ _NOT_RENDERED = {"ttl", "if_gone", "unable"}  # fields that say what the queue d
 
 def abilities_table(specs: Sequence[ChannelSpec]) -> str:
     """Return how each channel shows the fields of a message."""
-    columns = [(spec.label, {**BASE_ABILITIES, **spec.abilities}) for spec in specs]
-    columns.append(("other channels", dict(BASE_ABILITIES)))
     rows = [
-        [f"`{name}`", *(_ability(abilities[name]) for _, abilities in columns)]
+        [f"`{name}`", *(_ability(spec.ability(name)) for spec in specs), _ability(BASE_ABILITIES[name])]
         for name in BASE_ABILITIES
         if name not in _NOT_RENDERED
     ]
-    return table(["field", *(label for label, _ in columns)], rows)
+    return table(["field", *(spec.label for spec in specs), "other channels"], rows)
 
 
 def _ability(ability: Ability) -> str:

@@ -23,6 +23,7 @@ from tocsin.channels.contract import (
     SendResult,
     within_limit,
 )
+from tocsin.channels.model import REFUSED, native
 from tocsin.core.config.variables import Variable, password
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, StoreUnavailableError, TocsinError
 from tocsin.testing import FakeClock, build_adapter
@@ -115,6 +116,15 @@ async def test_a_message_waits_for_a_store_from_which_its_channel_cannot_read():
 async def test_a_note_that_is_no_text_becomes_one():
     result = await bell(noting(7)[1]).send("tower", "hello")  # type: ignore[arg-type]
     assert result.message == "7"
+
+
+# --- how fields are shown
+
+
+def test_a_field_that_a_channel_does_not_declare_is_shown_as_on_every_channel():
+    spec = replace(SPEC, abilities={"attach": native("below the text"), "click": REFUSED})
+    assert (spec.ability("attach").note, spec.ability("title")) == ("below the text", SPEC.ability("title"))
+    assert (SPEC.refused, spec.refused) == (("attach", "withdraw"), ("click", "withdraw"))
 
 
 # --- what is refused

@@ -15,10 +15,8 @@ from tocsin.channels.content import Content, MessageAction, read_content, with_l
 from tocsin.channels.contract import OutboundAdapter, visible, within_limit
 from tocsin.channels.layout.model import MessageLayout
 from tocsin.channels.model import (
-    BASE_ABILITIES,
     COMMONMARK,
     PLAIN,
-    Ability,
     Outgoing,
     Part,
     Shown,
@@ -82,7 +80,7 @@ class Dressing:
 
     def parts(self, text: str, parse_mode: str, content: Content) -> Sequence[Shown]:
         """Return the parts of a text with `content`; what `dress` does not show becomes lines of them."""
-        shown = [name for name in content.used() if self.ability(name).support is Support.DEGRADED]
+        shown = [name for name in content.used() if self.adapter.spec.ability(name).support is Support.DEGRADED]
         text = with_lines(text, content, shown, markdown=parse_mode == COMMONMARK)
         return self.adapter.parts_of(text, parse_mode)
 
@@ -135,16 +133,11 @@ class Dressing:
         return parts
 
     @final
-    def ability(self, field: str) -> Ability:
-        """Return how the channel shows a field."""
-        return self.adapter.spec.abilities.get(field) or BASE_ABILITIES[field]
-
-    @final
     def read(self, values: Mapping[str, Any]) -> Content | None:
         """Read the content of a message; raise ChannelError for an invalid field, and for one the channel refuses."""
         content = read_content(values)
         for name in content.used() if content else ():
-            ability, label = self.ability(name), self.adapter.spec.label
+            ability, label = self.adapter.spec.ability(name), self.adapter.spec.label
             if ability.support is Support.REFUSED:
                 raise ChannelError(f"{label} cannot send a message with {name}", hint=ability.note or f"omit {name}")
         return content
@@ -275,7 +268,7 @@ class Dressing:
 
     def _fields(self, content: Content) -> Iterator[FieldPlan]:
         for name in content.used():
-            ability = self.ability(name)
+            ability = self.adapter.spec.ability(name)
             if name in {"if_gone", "unable", "ttl"}:
                 continue  # they say what the queue does
             if name == "mention" and ability.support is not Support.IGNORED:
@@ -286,7 +279,8 @@ class Dressing:
                     continue
             yield FieldPlan(name, ability.support, ability.note)
             if name == "actions" and content.calls:
-                yield FieldPlan("call", self.ability("call").support, self.ability("call").note)
+                call = self.adapter.spec.ability("call")
+                yield FieldPlan("call", call.support, call.note)
 
 
 def _is_ignored(each: FieldPlan) -> bool:

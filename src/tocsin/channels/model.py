@@ -336,15 +336,18 @@ class ChannelSpec:
         """Return the command that installs an optional package of the channel."""
         return f'pip install "{self.requirement}"' if self.requirement else f"pip install {package}"
 
+    def ability(self, field: str) -> Ability:
+        """Return how the channel shows a field of messages."""
+        return self.abilities.get(field) or BASE_ABILITIES[field]
+
     def shows(self, field: str) -> bool:
         """Whether the product has a field of messages."""
-        return field in self.abilities and self.abilities[field].support is Support.NATIVE
+        return self.ability(field).support is Support.NATIVE
 
     @property
     def refused(self) -> tuple[str, ...]:
         """The fields with which the channel cannot send a message."""
-        abilities = {**BASE_ABILITIES, **self.abilities}
-        return tuple(name for name, ability in abilities.items() if ability.support is Support.REFUSED)
+        return tuple(name for name in BASE_ABILITIES if self.ability(name).support is Support.REFUSED)
 
     @property
     def variables(self) -> tuple[Variable[Any], ...]:

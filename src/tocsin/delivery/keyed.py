@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tocsin.channels.contract import OutboundAdapter, Outgoing, Receipt, SendResult
-from tocsin.channels.model import CUT, KeyedMessage, MessageOperation, MessageThread, Support, UnknownAttempt
+from tocsin.channels.model import CUT, KeyedMessage, MessageOperation, MessageThread, UnknownAttempt
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.files.store import FileGoneError
@@ -127,7 +127,7 @@ async def transmit_keyed(
             return await _without_answer(delivery, outgoing, keyed, transmit)
     ref, revision = json.loads(last.ref) if last.ref else {}, last.revision + 1
     if withdraws:
-        if not ref or adapter.dresser.ability("withdraw").support is not Support.NATIVE:
+        if not ref or not adapter.spec.shows("withdraw"):
             return KeyedReceipt(
                 _refused(delivery, f"{adapter.spec.label} cannot withdraw a message"), MessageOperation.WITHDRAW
             )
@@ -181,7 +181,7 @@ async def _send_after(
 
 
 def _can_edit(adapter: OutboundAdapter) -> bool:
-    return adapter.dresser.ability("key").support is Support.NATIVE
+    return adapter.spec.shows("key")
 
 
 async def _ask_again(

@@ -160,7 +160,7 @@ class Outbox:
         """
         adapter = self.channels.adapter(channel)
         checked, _ = adapter.check(Outgoing(target, "withdraw", content={"key": key}))
-        if not key or adapter.dresser.ability("withdraw").support is Support.REFUSED:
+        if not key or adapter.spec.ability("withdraw").support is Support.REFUSED:
             raise ChannelError(
                 f"{adapter.spec.label} cannot withdraw a message" if key else "the key is empty",
                 hint="send a correction instead" if key else "use the key that the message was sent with",

@@ -293,10 +293,8 @@ def _capabilities(spec: ChannelSpec) -> dict[str, Any]:
         "chunk_at": spec.chunk_at,
         "parse_modes": list(spec.parse_modes),
         "markdown": bool(spec.parse_modes),
-        **{
-            name: field in spec.abilities and spec.abilities[field].support is Support.NATIVE
-            for name, field in (("edits", "key"), ("withdraws", "withdraw"))
-        },
+        "edits": spec.shows("key"),
+        "withdraws": spec.shows("withdraw"),
         "session_presses": spec.session_presses,
     }
 
