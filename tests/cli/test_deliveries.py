@@ -45,7 +45,7 @@ def queue(cli: Cli, message: str = "hello", channel: str = "teamchat", target: s
 def test_a_channel_that_there_is_not_is_wrong_usage_with_the_likely_one(cli: Cli):
     done = cli("deliveries", "list", "--channel", "slakc", "--json")
     assert done.code == 2
-    assert (done.json()["code"], done.json()["error"]) == ("wrong-usage", "--channel: Unknown channel: slakc")
+    assert (done.json()["code"], done.json()["error"]) == ("wrong-usage", "--channel: unknown channel slakc")
     assert mentions(done.err, "tocsin deliveries list", "--channel", "slakc", "discord", "'slack'")
 
 

@@ -177,6 +177,12 @@ def test_a_weak_setting_is_found(sound: Cli, env: dict[str, str], state: str, wo
     assert words in finding["detail"] + finding["fix"]
 
 
+def test_a_profile_for_notifications_that_does_not_exist_is_an_error(sound: Cli):
+    code, finding = examine(sound, "notifications", NOTIFY_PROFILE="oncall")
+    assert (code, finding["state"]) == (1, "error")
+    assert finding["detail"] == "NOTIFY_PROFILE cannot be used; Unknown profile: oncall"
+
+
 # --- the port
 
 

@@ -134,7 +134,7 @@ async def test_without_a_limit_a_page_has_50(gateway: Gateway):
         ("?limit=0000001000000000", "limit"),  # the first nine digits alone would do
         ("?status=lost", "status"),
         ("?status=ded", "did you mean 'dead'?"),
-        ("?channel=nothing", "channel: Unknown channel: nothing"),
+        ("?channel=nothing", "channel: Unknown channel; choose from apprise, "),
         ("?channel=slakc", "did you mean 'slack'?"),
         ("?chanel=slack", "did you mean 'channel'?"),
         ("?status=QUEUED", "status"),

@@ -169,6 +169,17 @@ async def test_invalid_arguments_are_a_protocol_error(agent, name, arguments, sa
 
 
 @pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("list_deliveries", {"channel": "slakc"}, "channel: Unknown channel; choose from apprise, "),
+        ("notify", {"profile": "ops", "text": "x", "priority": 9}, "#/priority: expected a whole number from 1 to 5, "),
+    ],
+)
+async def test_a_protocol_error_about_an_argument_begins_with_its_name(agent, tool, arguments, message):
+    assert (await agent.refused(tool, **arguments))["message"].startswith(message)
+
+
+@pytest.mark.parametrize(
     ("name", "arguments"),
     [
         ("list_runs", {"limit": 1, "status": ["failed", "running"], "kind": None}),

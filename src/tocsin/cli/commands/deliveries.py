@@ -11,6 +11,7 @@ from tocsin.cli.running import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.core_variables import REDIS_URL
 from tocsin.core.errors import UnknownChannelError
+from tocsin.core.reading.value import shorten
 from tocsin.core.records.as_json import to_json
 from tocsin.core.records.table import cell
 from tocsin.core.time.timestamps import timestamp
@@ -108,10 +109,12 @@ def _kind(arguments: argparse.Namespace, app: App) -> str:
     """Return the kind of the requested channel; empty selects all channels."""
     if not arguments.channel:
         return ""
+    name = readable(arguments.channel)
     try:
-        return app.registry.known_kind(readable(arguments.channel))
+        return app.registry.known_kind(name)
     except UnknownChannelError as error:
-        raise UsageError(f"--channel: {error}", prog=arguments.parser.prog, hint=error.hint) from None
+        sentence = f"--channel: unknown channel {shorten(name)}"
+        raise UsageError(sentence, prog=arguments.parser.prog, hint=error.hint) from None
 
 
 def _row(delivery: Delivery, short: str, label: Callable[[str], str], now: float) -> tuple[str, ...]:

@@ -121,10 +121,13 @@ class Agent(ToolServer):
     def _result(self, tool: "OperationTool", found: "ToolAnswer") -> dict[str, Any]:
         document = self._as_data(found.document)
         if found.is_problem:
-            details = [f"{each.get('pointer') or each.get('parameter')}: {each['detail']}"
-                       for each in document.get("errors", ())]  # fmt: skip
-            text = ": ".join(filter(None, (str(document["detail"]), "; ".join(details))))
-            if document["code"] in _FIELD_ERRORS and details:
+            details = [
+                f"{each.get('pointer') or each.get('parameter')}: {each['detail']}"
+                for each in document.get("errors", ())
+            ]
+            is_of_fields = document["code"] in _FIELD_ERRORS and bool(details)
+            text = "; ".join(details if is_of_fields and len(details) == 1 else (str(document["detail"]), *details))
+            if is_of_fields:
                 raise ProtocolError(INVALID_PARAMS, text, {"errors": document["errors"]})
             return _failure(text)
         text = json.dumps(document, ensure_ascii=False)

@@ -18,7 +18,7 @@ async def check_notifications(opened: OpenNotifications) -> AsyncIterator[Findin
             opened.context.messenger.check_profile(profile)
         except TocsinError as error:
             fix = error.hint or "correct NOTIFY_PROFILE"
-            yield Finding("error", "notifications", f"NOTIFY_PROFILE: {error}", fix)
+            yield Finding("error", "notifications", f"NOTIFY_PROFILE cannot be used; {error}", fix)
             return
     where = f"the profile {profile}" if profile else "the default chat of the bot, if it has one"
     held = f"; {quiet} delays levels below error" if quiet else ""

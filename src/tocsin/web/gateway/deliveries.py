@@ -146,7 +146,7 @@ class DeliveryRoutes:
         try:
             return self._registry.known_kind(channel) if channel else ""
         except UnknownChannelError as error:
-            raise _refusal(f"channel: {error.sentence()}") from None
+            raise _refusal(f"channel: Unknown channel; {error.hint}") from None
 
 
 async def _change(scope: Scope, change: Callable[[str, Caller], Awaitable[Delivery]]) -> JsonResponse:

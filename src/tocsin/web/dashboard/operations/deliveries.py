@@ -94,7 +94,7 @@ class DeliveryOperations:
         try:
             return self._registry.known_kind(channel) if channel else ""
         except UnknownChannelError as error:
-            raise refuse_parameter("channel", "bad-value", error.sentence()) from None
+            raise refuse_parameter("channel", "bad-value", f"Unknown channel; {error.hint}") from None
 
     @operation("GET", "/api/deliveries/{id}", extension=True, problems=("not-found",), answer=Delivery)
     async def get_delivery(self, id: str) -> Any:
