@@ -208,12 +208,17 @@ def _as_data(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_type(name: str, schema: Mapping[str, Any], value: object) -> None:
     """Raise InvalidArgumentsError unless a value has a type of the schema: an address has only texts."""
-    named = [each.get("type", "string") for each in schema.get("anyOf", [schema])]  # a reference is an enumeration
+    choices = schema.get("anyOf", [schema])
+    named = [each.get("type", "string") for each in choices]  # a reference is an enumeration
     accepted = [_TYPES[each] for each in named if each != "null"]
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # an integer of JSON Schema, too
     if not any(isinstance(value, type_) and isinstance(value, bool) is (type_ is bool) for type_, _ in accepted):
         raise InvalidArgumentsError(f"the argument {name!r} must be {' or '.join(words for _, words in accepted)}")
+    items = next((each["items"] for each in choices if "items" in each), None)
+    if isinstance(value, list) and items is not None:
+        for index, entry in enumerate(value):
+            _check_type(f"{name}[{index}]", items, entry)
 
 
 def _text(name: str, value: object) -> str:
