@@ -168,11 +168,25 @@ async def test_a_message_is_withdrawn_once_and_a_second_time_without_a_call(gate
     assert [sent.url.rpartition("/")[2] for sent in gateway.transport.sent] == ["chat.postMessage", "chat.delete"]
 
 
-async def test_withdrawing_an_unknown_key_is_not_found_and_without_a_target_is_refused(gateway: Gateway):
+async def test_withdrawing_an_unknown_key_is_not_found_and_an_unknown_channel_is_refused(gateway: Gateway):
     check_problem(await gateway.client.request("DELETE", "/messages/slack/nobody?target=%23ops"), 404, "not-found")
-    check_problem(await gateway.client.request("DELETE", "/messages/slack/disk"), 422, "validation-failed")
     refused = await gateway.client.request("DELETE", "/messages/pager/disk?target=x")
     assert (refused.status, refused.json()["ok"]) == (404, False)
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("", "target"),
+        ("?target=", "target"),
+        ("?target=%23ops&target=%23dev", "target"),
+        ("?target=%23ops&colour=red", "colour"),
+        ("?targets=%23ops", "did you mean 'target'?"),
+    ],
+)
+async def test_a_wrong_parameter_of_a_withdrawal_is_refused_and_named(gateway: Gateway, query: str, named: str):
+    answer = await gateway.client.request("DELETE", f"/messages/slack/disk{query}")
+    assert named in check_problem(answer, 422, "validation-failed")["detail"]
 
 
 async def test_withdrawing_a_waiting_message_cancels_it(gateway: Gateway):

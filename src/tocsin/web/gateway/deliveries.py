@@ -2,14 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from urllib.parse import parse_qsl
 
 from starlette.types import Receive, Scope
 
 from tocsin.channels.registry import Registry
 from tocsin.core.errors import TocsinError, UnknownChannelError
 from tocsin.core.reading.fields import ChoiceType, Field, RecordType, TextType
-from tocsin.core.reading.json_value import read_json
 from tocsin.core.records.as_json import to_json
 from tocsin.core.scopes import may_read
 from tocsin.core.short_ids import AmbiguousIdError, IncompleteIdError, complete_ids
@@ -21,11 +19,11 @@ from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.gateway.records import TEXT
 from tocsin.web.gateway.sending import read_caller
+from tocsin.web.http.bodies import parse_query
 from tocsin.web.http.responses import JsonResponse
 
 MAX_PAGE = 200
 USUAL_PAGE = 50
-MAX_REASONS = 3
 # The cursors of all stores: numbers, in some stores followed by an ID.
 CURSOR = r"[0-9]{1,30}(:[0-9A-Za-z:.-]{1,200})?"
 
@@ -99,7 +97,7 @@ class DeliveryRoutes:
 
     async def list(self, scope: Scope, receive: Receive) -> JsonResponse:
         """GET /deliveries: the newest deliveries that match, a page at a time."""
-        query = self._query(scope["query_string"].decode("latin-1"))
+        query = self._query(scope)
         try:
             page = await self._outbox.store.search(query)
         except TocsinError as error:
@@ -126,10 +124,8 @@ class DeliveryRoutes:
         """POST /deliveries/{id}/cancel: cancel a waiting delivery."""
         return await _change(scope, self._outbox.cancel)
 
-    def _query(self, text: str) -> DeliveryFilter:
-        query, issues = read_json(QUERY, tuple(parse_qsl(text, keep_blank_values=True)))
-        if issues.count:
-            raise _refusal("; ".join(map(str, issues.shown[:MAX_REASONS])))
+    def _query(self, scope: Scope) -> DeliveryFilter:
+        query = parse_query(scope, QUERY)
         return DeliveryFilter(
             status=DeliveryStatus(query["status"]) if query["status"] else None,
             channel=self._kind(query["channel"]),

@@ -11,7 +11,7 @@ from tocsin.rest.headers import FORM_DATA, JSON, MAX_IDEMPOTENCY_KEY
 from tocsin.rest.problems import PROBLEMS
 from tocsin.web.gateway.deliveries import QUERY
 from tocsin.web.gateway.openapi_schemas import parameter, schemas
-from tocsin.web.gateway.records import TEXT
+from tocsin.web.gateway.records import TEXT, WITHDRAWAL_QUERY
 
 # Problems that every path except health may return: plain HTTP, the limits, a bug, a shutdown.
 ANYWHERE = ("forbidden", "rate-limited", "internal-error", "not-ready")
@@ -31,7 +31,6 @@ _IDEMPOTENCY_KEY = Field(
 _RECEIVER = Field("channel", TEXT, required=True, doc="Channel that receives messages, or an alias")
 _CHANNEL = Field("channel", TEXT, required=True, doc="Channel, or an alias")
 _KEY = Field("key", TEXT, required=True, doc="`key` that the message was sent with")
-_TARGET = Field("target", TEXT, required=True, doc="Target that the message was sent to")
 _PREFER_WITHDRAWAL = Field("Prefer", TEXT, doc="`respond-async` queues the withdrawal instead of doing it now")
 _ID = Field(
     "id",
@@ -144,7 +143,7 @@ def _withdraw() -> dict[str, Any]:
         "parameters": [
             parameter(_CHANNEL, where="path"),
             parameter(_KEY, where="path"),
-            parameter(_TARGET),
+            *map(parameter, WITHDRAWAL_QUERY.fields),
             parameter(_PREFER_WITHDRAWAL, where="header"),
         ],
         "responses": {

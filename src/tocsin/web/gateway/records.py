@@ -53,6 +53,8 @@ SEND_REQUEST = RecordType((CHANNEL, TARGET, *_SAID), "SendRequest")
 QUEUE_REQUEST = RecordType((*SEND_REQUEST.fields, *TERMS), "QueueRequest")
 PROFILE_REQUEST = RecordType((PROFILE, *_SAID), "ProfileRequest")
 
+WITHDRAWAL_QUERY = RecordType((Field("target", TextType(), required=True, doc="Target that the message was sent to"),))
+
 # Answers
 
 HEALTH = _answer(

@@ -6,7 +6,6 @@ from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
-from urllib.parse import parse_qs
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope
@@ -28,9 +27,9 @@ from tocsin.rest.headers import header_values, idempotency_key, prefers_async, r
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.bearer import GATEWAY_USER
 from tocsin.web.gateway.audit_actions import GATEWAY
-from tocsin.web.gateway.records import MESSAGE_FIELDS, PROFILE, PROFILE_REQUEST, QUEUE_REQUEST, TERMS
+from tocsin.web.gateway.records import MESSAGE_FIELDS, PROFILE, PROFILE_REQUEST, QUEUE_REQUEST, TERMS, WITHDRAWAL_QUERY
 from tocsin.web.http.asgi import read_body
-from tocsin.web.http.bodies import parse_fields, refuse_field
+from tocsin.web.http.bodies import parse_fields, parse_query, refuse_field
 from tocsin.web.http.forms import is_form, read_form, stored
 from tocsin.web.http.send_answers import (
     SendResponse,
@@ -100,9 +99,7 @@ class SendHandler:
         """DELETE /messages/{channel}/{key}: withdraw the message of a key, now or through the queue."""
         require_target(scope)
         channel, key = scope["path_params"]["channel"], scope["path_params"]["key"]
-        [target] = parse_qs(scope["query_string"].decode("latin-1")).get("target", [])[:1] or [""]
-        if not target:
-            raise HttpProblemError("validation-failed", "The query must have `target`.")
+        target = parse_query(scope, WITHDRAWAL_QUERY)["target"]
         caller = read_caller(scope)
         if prefers_async(scope):
             try:

@@ -1,14 +1,17 @@
-"""JSON bodies of requests and their fields."""
+"""JSON bodies and queries of requests, and their fields."""
 
 from collections.abc import Mapping
 from typing import Any, NoReturn
+from urllib.parse import parse_qsl
 
 from starlette.types import Scope
 
-from tocsin.core.reading.fields import RecordType
-from tocsin.core.reading.json_value import JsonIssue, JsonIssues, Members, decode_json, read_json, read_texts
+from tocsin.core.reading.fields import RecordType, RecordValues
+from tocsin.core.reading.json_value import JsonIssue, JsonIssues, JsonValue, Members, decode_json, read_json, read_texts
 from tocsin.rest.headers import header_values, media_type
 from tocsin.rest.problems import HttpProblemError
+
+MAX_REASONS = 3  # why a query is refused
 
 
 def parse_fields(
@@ -28,6 +31,15 @@ def parse_fields(
     if issues.count:
         raise _refusal(issues)
     return found.values
+
+
+def parse_query(scope: Scope, record: RecordType) -> RecordValues[JsonValue]:
+    """Return the parameters of the query; raise the problem of invalid ones."""
+    text = scope["query_string"].decode("latin-1")
+    query, issues = read_json(record, tuple(parse_qsl(text, keep_blank_values=True)))
+    if issues.count:
+        raise HttpProblemError("validation-failed", f"{'; '.join(map(str, issues.shown[:MAX_REASONS]))}.")
+    return query
 
 
 def refuse_field(key: str, code: str, detail: str) -> NoReturn:
