@@ -311,6 +311,7 @@ class ChannelSpec:
     parse_modes: tuple[str, ...] = ()
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     inbound: tuple[str, ...] = ()  # of: polling, webhook
+    inbound_mode: Variable[str] | None = None  # of `receiving`: which of several is used
     conversation: bool = False  # its receiver is a ConversationAdapter, so that the bot can use it
     # The rates of the durable queue: per target, per group, per account.
     target_rate: Rate | None = None

@@ -52,6 +52,12 @@ async def test_all_channels_are_listed_with_what_is_missing(whole, transport):
     assert found["botchat"]["capabilities"]["inbound"] == "polling"
 
 
+async def test_a_channel_that_can_poll_is_listed_with_the_way_that_its_setting_chooses(tmp_path, transport):
+    async with open_program(tmp_path, transport, {"BOTCHAT_MODE": "webhook"}) as app, open_dashboard(app) as client:
+        found = {item["channel"]: item for item in (await client.get("/api/msg/channels")).json()["items"]}
+    assert found["botchat"]["capabilities"]["inbound"] == "webhook"
+
+
 async def test_a_send_answers_the_send_result_and_the_facts_behind_it(whole, transport, program):
     transport.script = [SENT]
     answer = await whole.post("/api/msg/send", GOOD)

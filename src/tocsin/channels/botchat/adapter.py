@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
 from tocsin.channels.botchat.draft import MAX_CAPTION, Draft, kind_of, load_extras
 from tocsin.channels.botchat.known_files import KnownFiles
-from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, PARSE_MODE, PARSE_MODES, RECEIVING, WEBHOOK_SECRET
+from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, MODE, PARSE_MODE, PARSE_MODES, RECEIVING, WEBHOOK_SECRET
 from tocsin.channels.contract import (
     COMMONMARK,
     PLAIN,
@@ -77,6 +77,7 @@ class BotchatAdapter(OutboundAdapter):
         parse_modes=PARSE_MODES,
         retry=RetryPolicy(transient=3, rate_limited=3, longest_wait_s=60.0),
         inbound=("polling", "webhook"),
+        inbound_mode=MODE,
         conversation=True,
         target_rate=Rate(1, 1.0, burst=3),  # "short bursts pass"
         group_rate=Rate(15, 60.0, burst=5),  # together the 20 that are allowed in any minute

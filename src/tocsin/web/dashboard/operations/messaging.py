@@ -110,7 +110,7 @@ class MessagingRoutes:
             "configured": state.configured,
             "available": state.available,
             "missing": list(state.missing),
-            "capabilities": _capabilities(spec),
+            "capabilities": {"inbound": self._inbound(spec), **_capabilities(spec)},
             "default_target": self._default_target(spec),
             "state": _state(state, figures, test),
             "last_test": test,
@@ -119,6 +119,12 @@ class MessagingRoutes:
             "failed_24h": figures.failed,
             "retry_after_until": timestamp(held_until.get(spec.kind)),
         }
+
+    def _inbound(self, spec: ChannelSpec) -> str:
+        """Return how messages are received."""
+        if spec.inbound_mode:
+            return self._parts.settings[spec.inbound_mode]
+        return spec.inbound[0] if spec.inbound else "none"
 
     def _default_target(self, spec: ChannelSpec) -> str | None:
         for variable in spec.variables:
@@ -287,7 +293,6 @@ _UNITS: dict[Measure, str] = {utf16_units: "UTF-16 units", utf8_bytes: "bytes"}
 
 def _capabilities(spec: ChannelSpec) -> dict[str, Any]:
     return {
-        "inbound": spec.inbound[0] if spec.inbound else "none",
         "max_length": spec.max_length,
         "unit": _UNITS.get(spec.measure, "characters"),
         "chunk_at": spec.chunk_at,
