@@ -44,7 +44,7 @@ def test_a_broken_skill_is_listed_with_file_line_and_reason_and_the_others_are_t
     skilled.write("hello", "echo")
     folder = skilled.write("broken", "echo", "dependancies: [a]\n")
     done = skilled("skills", "list")
-    assert done.code == 0
+    assert (done.code, skilled("skills", "list", "--json").code) == (2, 2)
     assert "hello" in done.out
     assert mentions(done.err, f"{folder}/skill.yaml:4:1: ", "'dependancies'", "'dependencies'")
 

@@ -50,6 +50,14 @@ def test_mistakes_are_lines_that_editors_understand(cli: Cli):
     assert "comand" in cli("doctor", "--json").out
 
 
+def test_the_list_of_workflows_shows_all_and_exits_with_2_if_the_file_of_one_is_broken(cli: Cli):
+    assert cli("workflows", "new", "disk").code == 0
+    assert cli("workflows", "list").code == 0
+    write(cli, "steps:\n  - name: a\n    comand: ls\n")
+    assert [each["name"] for each in cli("workflows", "list", "--json").json()] == ["disk", "flow"]
+    assert (cli("workflows", "list").code, cli("workflows", "list", "--json").code) == (2, 2)
+
+
 def test_a_run_shows_the_file_as_it_was_when_it_began(cli: Cli):
     write(cli, "steps:\n  - {name: a, command: echo out}\n")
     assert cli("workflows", "run", "flow").code == 0

@@ -25,7 +25,7 @@ from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.model import Line, Run, RunTrigger
 from tocsin.terminal.options import add_subcommands
-from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.output import DONE, FAILED, MISUSED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import read_message, readable, whole_number
 
@@ -104,7 +104,7 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
                 "no skills of your own exist; put a folder with skill.yaml or SKILL.md into the folder skills of "
                 "the data directory"
             )
-    return DONE
+    return MISUSED if any(skill.errors for skill in found) else DONE
 
 
 def _records(program: Program, path: str | None = None) -> list[SkillRecord]:

@@ -25,7 +25,7 @@ from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import WorkflowFile
 from tocsin.runs.model import SUCCESSFUL, Line, Run, RunTrigger
 from tocsin.terminal.options import add_subcommands
-from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.output import DONE, FAILED, MISUSED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import name_and_value, readable
 
@@ -113,12 +113,13 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
         out.error(sentence)
     if invalid := next((each.name for each in found if not each.valid), ""):
         out.note(f"`tocsin workflows validate {invalid}` shows the errors with their lines")
-    return out.listing(
+    out.listing(
         found,
         ("name", "state", "steps", "last run", "description"),
         (_row(each) for each in found),
         empty="no workflows exist; create one with `tocsin workflows new NAME`",
     )
+    return MISUSED if invalid else DONE
 
 
 def _row(record: WorkflowSummary) -> tuple[str, ...]:
