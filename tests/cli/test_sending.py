@@ -164,7 +164,7 @@ def test_an_unconfigured_channel_is_named_as_it_was_typed_with_the_settings_to_s
     (cli.home / ".env").touch()
     done = cli(*(word.format(typed) for word in command), env={"REDIS_URL": "off"})
     assert done.code == 1
-    assert mentions(done.err, "Unknown channel", shown, "TEAMCHAT_BOT_TOKEN", f"{cli.home}/.env")
+    assert mentions(done.err, "Unknown channel", shown, f"TEAMCHAT_BOT_TOKEN in {cli.home}/.env)")
 
 
 @pytest.mark.parametrize("command", LACKING)

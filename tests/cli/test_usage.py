@@ -123,6 +123,19 @@ def test_an_unknown_option_behind_a_text_is_not_taken_for_a_word_of_it(cli: Cli)
     assert "unrecognized arguments: b --loud\n  hint: see" in cli("send", "slack", "#ops", "a", "b", "--loud").err
 
 
+@pytest.mark.parametrize(
+    ("call", "place"),
+    [
+        (("send", "slack", "#ops", "--", "-5 degrees", "--queue"), "(options must precede `--`)"),
+        (("--queue", "send", "slack", "#ops", "a"), "(options must follow the name of the command)"),
+        (("--queue", "send", "slack", "#ops", "--", "a"), "(options must follow the name of the command)"),
+    ],
+    ids=("behind --", "before the command", "before the command, with -- behind"),
+)
+def test_a_known_option_in_the_wrong_place_is_told_its_place(cli: Cli, call: tuple[str, ...], place: str):
+    assert f"unrecognized arguments: --queue {place}\n" in cli(*call).err
+
+
 def test_words_with_one_dash_behind_a_command_are_told_to_need_quotes(cli: Cli):
     done = cli("ssh", "run", "--host", "web1", "rm", "-rf", "/")
     assert done.code == 2

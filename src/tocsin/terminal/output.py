@@ -156,7 +156,8 @@ class Console:
             return str(error), error.hint
         read = self.settings.read_from
         if isinstance(error, UnknownChannelError) and error.missing:
-            return f"{error} in {self.settings.own_file}", f"{error.hint}; {read}" if error.hint else read
+            sentence = f"{str(error).removesuffix(')')} in {self.settings.own_file})"
+            return sentence, f"{error.hint}; {read}" if error.hint else read
         return str(error), f"{error.hint}; {read}" if error.lacks_setting else error.hint
 
     def tell_doubts(self) -> None:

@@ -87,7 +87,7 @@ def _left_over(arguments: argparse.Namespace, extra: list[str], argv: list[str])
         prog = arguments.parser.prog
         of_text = name and not any(word.startswith("--") for word in extra)  # `-rf` is rather a word of `rm -rf /`
         hint = f"put a {name.rstrip('_')} of several words in quotes, or see {prog} --help" if of_text else ""
-        return UsageError(_unrecognized(extra, arguments.parser.long_options()), prog=prog, hint=hint)
+        return UsageError(_unrecognized(extra, arguments.parser.long_options(), argv), prog=prog, hint=hint)
     from shlex import join
 
     words = [getattr(arguments, name), *extra]
@@ -102,10 +102,15 @@ def _left_over(arguments: argparse.Namespace, extra: list[str], argv: list[str])
     )
 
 
-def _unrecognized(extra: Sequence[str], known: Sequence[str]) -> str:
-    """Return the sentence about unrecognised arguments, with the option that was likely intended."""
-    option = next((word for word in extra if word.startswith("--")), "").lstrip("-").partition("=")[0]
-    near = _suggest(option, [name.lstrip("-") for name in known], "--") if option else ""
+def _unrecognized(extra: Sequence[str], known: Sequence[str], argv: Sequence[str]) -> str:
+    """Return the sentence about unrecognised arguments, with the option that was likely intended, or its place."""
+    options = [word for word in extra if word.startswith("--")]
+    unknown = [name for word in options if (name := word.partition("=")[0]) not in known]
+    if options and not unknown:
+        is_behind = options[0] in argv[argv.index("--") :] if "--" in argv else False
+        place = "precede `--`" if is_behind else "follow the name of the command"
+        return f"unrecognized arguments: {' '.join(extra)} (options must {place})"
+    near = _suggest(unknown[0].lstrip("-"), [name.lstrip("-") for name in known], "--") if unknown else ""
     return f"unrecognized arguments: {' '.join(extra)}{near}"
 
 
