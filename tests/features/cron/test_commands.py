@@ -3,6 +3,8 @@
 import os
 import re
 import time
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from tests.cli.conftest import Cli, cli
@@ -20,6 +22,9 @@ def test_a_job_is_added_listed_run_and_its_run_is_in_the_logs(cli: Cli):
     assert cli.process("cron", "run", "greet").out == "hello\n"
     document = cli("cron", "logs", "greet", "--json").json()
     assert [(run["status"], run["trigger"]) for run in document["items"]] == [("succeeded", "manual")]
+    started = datetime.fromisoformat(document["items"][0]["started_at"]).astimezone(ZoneInfo("Europe/Berlin"))
+    assert f"  {started:%Y-%m-%d %H:%M:%S}  " in cli("cron", "logs", "greet").out
+    assert f"  succeeded {started:%Y-%m-%d %H:%M}\n" in cli("cron", "list").out
     assert [line["text"] for line in document["log"]["lines"]] == ["hello"]
     assert [entry["action"] for entry in cli.audit_log()] == ["cron.add", "cron.execute"]
 

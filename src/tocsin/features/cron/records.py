@@ -135,8 +135,15 @@ def next_time(job: CronJob) -> str:
     """Return when a job is due next, in its own zone; empty if it is not."""
     if job.next_at is None or job.definition is None:
         return "after a start of the machine" if job.enabled and job.is_at_start else ""
-    zone = load_zone(job.definition.timezone)
-    return f"{datetime.fromtimestamp(job.next_at, zone):%Y-%m-%d %H:%M} {zone.key}"
+    return f"{local_time(job, job.next_at)} {load_zone(job.definition.timezone).key}"
+
+
+def local_time(job: CronJob, moment: float | None, *, seconds: bool = False) -> str:
+    """Return a moment in the time zone of a job, UTC if its definition is unknown; empty for `None`."""
+    if moment is None:
+        return ""
+    zone = load_zone(job.definition.timezone if job.definition else "UTC")
+    return f"{datetime.fromtimestamp(moment, zone):{'%Y-%m-%d %H:%M:%S' if seconds else '%Y-%m-%d %H:%M'}}"
 
 
 def upcoming_text(each: Upcoming) -> str:

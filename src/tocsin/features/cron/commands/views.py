@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.records.as_json import to_json
-from tocsin.core.records.table import field_rows, short_time
+from tocsin.core.records.table import field_rows
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.cron.definitions.upcoming import Upcoming
 from tocsin.features.cron.model import CronJob, JobState
@@ -15,6 +15,7 @@ from tocsin.features.cron.records import (
     due_record,
     job_record,
     job_records,
+    local_time,
     next_time,
     upcoming_text,
 )
@@ -82,7 +83,7 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 def _row(job: CronJob, record: CronJobSummary) -> tuple[str, ...]:
     last, schedule = record.last_run, job.definition.schedule if job.definition else ""
-    ended = f"{last.status} {short_time(last.started_at or last.scheduled_for)}" if last else ""
+    ended = f"{last.status} {local_time(job, last.started_at or last.scheduled_for)}" if last else ""
     return job.name, schedule, record.state, next_time(job), ended
 
 
@@ -105,7 +106,7 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _logs(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(jobs: CronJobs) -> tuple[Sequence[Run], Run | None, LogPage | None]:
+    async def work(jobs: CronJobs) -> tuple[CronJob, Sequence[Run], Run | None, LogPage | None]:
         job = await jobs.get(readable(arguments.job))
         status = [RunStatus(arguments.status)] if arguments.status else []
         runs = (await jobs.runs_of(job, status, arguments.limit)).items
@@ -113,16 +114,16 @@ def _logs(arguments: argparse.Namespace, out: Console, program: Program) -> int:
             chosen: Run | None = await jobs.run_of(job, readable(arguments.run_id))
         else:
             chosen = next((run for run in runs if run.started_at is not None), None)
-        return runs, chosen, await jobs.runs().log(chosen.id) if chosen else None
+        return job, runs, chosen, await jobs.runs().log(chosen.id) if chosen else None
 
-    runs, chosen, page = program.run(work)
+    job, runs, chosen, page = program.run(work)
     if out.as_json:
         log = {"run_id": chosen.id, **to_json(page)} if chosen and page else None
         out.document({"items": runs, "log": log})
         return DONE
     if not runs:
         out.note("the job has not run yet")
-    out.table(("run", "status", "due", "started", "took", "delivery", "reason"), [_run_row(run) for run in runs])
+    out.table(("run", "status", "due", "started", "took", "delivery", "reason"), [_run_row(job, run) for run in runs])
     if chosen and page:
         out.note(f"output of {chosen.id}:")
         for line in page.lines:
@@ -130,8 +131,8 @@ def _logs(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     return DONE
 
 
-def _run_row(run: Run) -> tuple[str, ...]:
-    due, started = short_time(run.scheduled_for, 19), short_time(run.started_at, 19)
+def _run_row(job: CronJob, run: Run) -> tuple[str, ...]:
+    due, started = (local_time(job, at, seconds=True) for at in (run.scheduled_for, run.started_at))
     took = "" if run.duration_ms is None or run.started_at is None else f"{run.duration_ms} ms"
     return run.id, str(run.status), due, started, took, str(run.delivery.status), run.reason or ""
 
