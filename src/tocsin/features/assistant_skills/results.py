@@ -59,7 +59,7 @@ class SkillResults:
             reason = "has an ID that starts with" if found else "has the ID"
             raise UnknownResultError(
                 f"{'more than one run' if found else 'no run of an assistant skill'} {reason}: {run_id[:60]}",
-                hint="the run prints its ID; results are kept for 30 days",
+                hint="`tocsin runs list --kind skill` lists the runs; results are kept for 30 days",
             )
         row = found[0]
         findings = tuple(
