@@ -86,7 +86,7 @@ class MessageAction:
 
     @property
     def calls(self) -> bool:
-        """Whether a press comes back."""
+        """Whether a press is reported to Tocsin."""
         return self.action == "call"
 
     def as_stored(self) -> dict[str, Any]:
@@ -187,7 +187,7 @@ class Content:
 
     @property
     def calls(self) -> tuple[MessageAction, ...]:
-        """The buttons whose presses come back."""
+        """The buttons whose presses are reported to Tocsin."""
         return tuple(each for each in self.actions if each.calls)
 
     @property

@@ -70,7 +70,7 @@ class Lease:
 
     @property
     def held(self) -> bool:
-        """Whether this process holds the lease; after a silence of its own, it must call `keep` first."""
+        """Whether this process holds the lease; after a time without renewals, it must call `keep` first."""
         return bool(self.token) and self._clock.monotonic() - self._beaten_at < SILENCE_S
 
     async def keep(self) -> bool:

@@ -64,7 +64,7 @@ class MattermostInbound(InboundAdapter):
         return _answer({})
 
     async def answer_stored(self, message: InboundMessage) -> WebhookResponse:
-        """Return why the press has no effect, which the server shows to the person alone; else an empty object."""
+        """Return why the press has no effect, which the server shows only to the person; else an empty object."""
         hint: asyncio.Future[str] = message.reply_context[_HINT]
         done, _ = await asyncio.wait({hint}, timeout=_HINT_WITHIN_S)
         if not done or not (said := hint.result()):

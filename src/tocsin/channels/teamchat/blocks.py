@@ -22,7 +22,7 @@ class TeamchatBlocks(Dressing):
     """Blocks: header, sections, buttons; a type colours them."""
 
     def mention(self, name: str) -> str | None:
-        """Return the reference to everyone, a user ID or a user group's ID."""
+        """Return the markup that mentions `@here`, `@channel`, or the ID of a user or a user group."""
         return mention_markup(name)
 
     def parts(self, text: str, parse_mode: str, content: Content) -> Sequence[Shown]:

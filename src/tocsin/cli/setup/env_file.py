@@ -21,7 +21,7 @@ LOGIN_NAME = "operator"
 
 
 class NewEnvFile(NamedTuple):
-    """A `.env` file, and the settings that were in force before it was written."""
+    """A `.env` file, and the settings that applied before it was written."""
 
     path: Path
     before: Settings

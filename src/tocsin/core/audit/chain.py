@@ -76,7 +76,7 @@ class Segment:
 
     @property
     def first(self) -> int:
-        """The number of its first line."""
+        """The number of its first entry, or of its last if the start is missing; 0 if it has none."""
         return self.start.seq + 1 if self.start else self.end.seq if self.end else 0
 
     def report(self, reason: str, line: int | None = None) -> None:

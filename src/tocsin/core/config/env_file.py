@@ -29,7 +29,7 @@ def changed(text: str, values: Mapping[str, str]) -> str:
     """Return the text of a `.env` file with `values` set."""
     for name, value in values.items():
         line = f"{name}={quoted(value)}"
-        # The last of several lines is in force; a commented line is used only if there is none.
+        # The last of several lines applies; a commented line is used only if there is none.
         for pattern in (rf"^[ \t]*(?:export[ \t]+)?{name}[ \t]*=.*$", rf"^#{name}=.*$"):
             if found := list(re.finditer(pattern, text, re.MULTILINE)):
                 text = text[: found[-1].start()] + line + text[found[-1].end() :]

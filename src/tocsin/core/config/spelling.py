@@ -20,7 +20,7 @@ def format_for_env(value: object) -> str:
 
 
 def display_value(settings: Settings, variable: Variable[Any]) -> str:
-    """Return the value in force for display; a secret is masked."""
+    """Return the current value for display; a secret is masked."""
     if variable.name == DATA_DIR.name:
         return str(settings.data_dir)
     value = settings[variable]

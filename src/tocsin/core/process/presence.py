@@ -69,9 +69,9 @@ class Presence:
             raise
 
     async def gone(self, identities: Collection[str]) -> set[str]:
-        """Return which of these processes have ended, by proof or by silence; never this process.
+        """Return those of these processes that have ended: proved, or without heartbeats. Never this process.
 
-        Silence is measured from the first call that names a process: name it every few seconds.
+        Missing heartbeats are counted from the first call that names a process: name it every few seconds.
         """
         others = set(identities) - {self.identity}
         gone = {identity for identity in others if self.is_dead(identity)}

@@ -59,8 +59,8 @@ async def run(
 ) -> Finished:
     """Run `argv` without a shell and return its result.
 
-    It has ended when the program itself has, even if a descendant still runs. Raises ProcessTimeoutError after
-    `timeout_s`, and ProcessError if it cannot be started.
+    Does not wait for descendants of the program. Raises ProcessTimeoutError after `timeout_s`, and ProcessError if the
+    program cannot be started.
     """
     data = stdin.encode()
     child = _Collector()

@@ -173,7 +173,7 @@ class WatchedFile(Generic[T]):
     """The parsed content of a file that may be edited while the program runs.
 
     Every access checks the file's stamp and reads the file again after a change. If the file cannot be read or parsed,
-    the last valid value stays in force; `problem` has the reason, which is logged once per change. A missing file
+    the last valid value stays active; `problem` has the reason, which is logged once per change. A missing file
     counts as `empty`, but a dangling symbolic link does not. A file that disappears or becomes empty counts as `empty`
     only after two seconds, and with a warning in the log.
     """
@@ -218,7 +218,7 @@ class WatchedFile(Generic[T]):
 
     @property
     def problem(self) -> ConfigError | None:
-        """Why the current content of the file is not in force, or `None`."""
+        """Why the current content of the file is not used, or `None`."""
         return self.read()[1]
 
     def read(self) -> tuple[T, ConfigError | None]:
@@ -250,7 +250,7 @@ class WatchedFile(Generic[T]):
             self._stamp = stamp if self._now_ns() - stamp.modified_ns > COARSEST_STAMP_NS else None
 
     def _is_being_written(self, stamp: _Stamp) -> bool:
-        """Whether the file in force was written a moment ago.
+        """Whether the active file was written a moment ago.
 
         A file that replaced another one is complete. So is one whose last change was not a write, such as a rename: a
         write sets both times.

@@ -34,7 +34,11 @@ def configure_browser(parser: argparse.ArgumentParser) -> None:
     commands["stop"].epilog = "example: tocsin browser stop work"
     for name, run in (("start", _start), ("stop", _stop)):
         commands[name].add_argument(
-            "name", nargs="?", default="", metavar="NAME", help="name of the profile (default: the default profile)"
+            "name",
+            nargs="?",
+            default="",
+            metavar="NAME",
+            help="name of the profile (default: the profile with `default: true`)",
         )
         commands[name].set_defaults(run=run)
     commands["stop"].add_argument(

@@ -109,7 +109,7 @@ class ProfilesFile(WatchedFile[tuple[BrowserProfile, ...]]):
         )
 
     def all(self) -> dict[str, BrowserProfile]:
-        """Return the profiles in force by name."""
+        """Return the active profiles by name."""
         return {profile.name: profile for profile in self.value}
 
 

@@ -72,7 +72,7 @@ class PreviewBody(RequestBody):
     rule: Annotated[
         str | None,
         Written(TextType(blank=True, max_chars=_MAX_RULE), nullable=True),
-        "Rules, as in `doors.yaml`, that are tried before those in force.",
+        "Rules, as in `doors.yaml`, that are tried before the active ones.",
     ] = None
 
 

@@ -1,1 +1,1 @@
-"""Heartbeats: jobs that run elsewhere report by one request, and silence becomes one message."""
+"""Heartbeats: jobs that run elsewhere report by one request, and a missing report becomes one message."""

@@ -36,14 +36,14 @@ FIELDS = tuple(each.name for each in fields(HeartbeatDefinition))
 
 
 class HeartbeatFile(WatchedFile[Mapping[str, HeartbeatDefinition] | None]):
-    """`heartbeats.yaml`, read again when it changes; a broken edit leaves the last good one in force."""
+    """`heartbeats.yaml`, read again when it changes; after an invalid edit, the last valid one remains active."""
 
     def __init__(self, path: Path, zone: str) -> None:
         self._zone = zone
         super().__init__(path, lambda content: parse_yaml(content, path, self._read), None)
 
     def read(self) -> tuple[Mapping[str, HeartbeatDefinition] | None, ConfigError | None]:
-        """Return the definitions in force, `None` if they are unknown, and why the present file is not in force."""
+        """Return the active definitions, `None` if they are unknown, and why the present file is not used."""
         found, problem = super().read()
         return ({} if found is None and problem is None else found), problem
 

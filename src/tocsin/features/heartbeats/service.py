@@ -361,7 +361,7 @@ def record(heartbeat: Heartbeat, ledger: Ledger, now: float) -> HeartbeatRecord:
 
 
 def _redefined(heartbeat: Heartbeat, definition: HeartbeatDefinition, now: float) -> Heartbeat:
-    """Return a heartbeat with another definition; a changed schedule is in force from the next instant on."""
+    """Return a heartbeat with another definition; a changed schedule applies from the next instant on."""
     watched = heartbeat.watched
     is_back = heartbeat.removed_at is not None
     if is_back and watched.state is not HeartbeatState.NEW:

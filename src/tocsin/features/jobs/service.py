@@ -172,7 +172,7 @@ class TaskJobs:
     ) -> None:
         """Delete a job with its work tree, and its branch if requested.
 
-        Raises TaskConflictError for a job at work; without `force` also where changes would be lost: uncommitted ones,
+        Raises TaskConflictError for a running job; without `force` also where changes would be lost: uncommitted ones,
         or commits of a branch that is to be deleted and that its base has not.
         """
         job = await self.get(id)

@@ -169,7 +169,7 @@ def _differ(entry: os.stat_result, before: os.stat_result | None) -> bool:
 def _copy(source: int, target: int, wanted: Callable[[str], bool], left: int) -> None:
     """Copy files, directories and links below `source`, of at most `left` bytes; no link is followed on either side.
 
-    Programs of the run may still be at work in `source`.
+    Programs of the run may still change `source`.
     """
     for place, names, here in _walk(source):
         copied = [name for name in names if wanted(os.path.normpath(f"{place}/{name}"))]

@@ -76,7 +76,7 @@ def digest_of(folder: Path) -> str:
 
 
 def drop_set_uid(folder: Path) -> None:
-    """Take the set-uid and set-gid bits from everything below `folder`, in which programs may be at work.
+    """Take the set-uid and set-gid bits from everything below `folder`, which programs may be changing.
 
     What lies deeper than `MAX_DEPTH` levels is moved to the top: nothing is too deep to be looked at.
     """

@@ -51,7 +51,7 @@ def _legible(output: str) -> str:
 
 
 def _ending_of(run: Run) -> str:
-    """Return how a run ended; nothing when it ended well."""
+    """Return how a run ended; empty if it succeeded."""
     match run.status:
         case RunStatus.SUCCEEDED:
             return ""

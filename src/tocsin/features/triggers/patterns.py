@@ -14,7 +14,7 @@ MAX_LENGTH = 1_000  # characters
 MAX_GROUPS = 99
 # Steps of the compiled pattern: with these, 64 kB of the worst text take about half a second.
 MAX_PROGRAM = 10_000
-MAX_MEMORY_BYTES = 4 * 1024 * 1024  # of one pattern at work
+MAX_MEMORY_BYTES = 4 * 1024 * 1024  # of one pattern while it matches
 
 
 class PatternError(ValueError):

@@ -122,13 +122,13 @@ class RuleTest:
 
 
 class Triggers(WatchedFile[tuple[Rule, ...]]):
-    """The rules of one file, read again whenever it changes; one bad rule leaves the last good file in force."""
+    """The rules of one file, read again when it changes; while one is invalid, the last valid file remains active."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, lambda content: parse_yaml(content, path, _read), (), is_run=True, rests=True)
 
     def all(self) -> tuple[Rule, ...]:
-        """Return the rules in force, in the order of the file."""
+        """Return the active rules, in the order of the file."""
         return self.value
 
     def match(self, text: str, on: TriggerEvent = TriggerEvent.MESSAGE) -> Match | None:

@@ -8,7 +8,7 @@ from tocsin.features.triggers.rules import Match, Rule, TriggerEvent, Triggers
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.runs.model import TERMINAL, Run, RunStatus
 
-AT_ONCE = 16  # rules at work side by side; further ones wait
+AT_ONCE = 16  # rules that run at the same time; further ones wait
 # Up to that many characters all the rules of a file are through in less time than a thread takes to start.
 _SHORT = 1_000
 _REMEMBERED = 64  # texts whose read receipt was decided on and whose handler has not begun

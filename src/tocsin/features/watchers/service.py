@@ -51,7 +51,7 @@ class Watchers:
         return self.rules.read()[1]
 
     async def all(self) -> Sequence[WatcherRule]:
-        """Return the rules in force, as they were switched."""
+        """Return the active rules; those that were enabled or disabled by a command have that state."""
         written = self.rules.read()[0]
         # Nothing was switched or seen without rules: asking would make the database.
         return await self.store.switched(written) if written else ()

@@ -28,7 +28,7 @@ class InvalidRunError(TocsinError):
 
 
 class AlreadyRunningError(TocsinError):
-    """The workflow is at work, and its `overlap` says that no second run starts; `run` is the skipped one."""
+    """A run of the workflow is active, and its `overlap` allows no second one; `run` is the skipped one."""
 
     code = "run-already-active"
 

@@ -209,7 +209,7 @@ class Workflows:
         """Start a workflow and return at once: its run has begun, or waits for earlier ones.
 
         Each run writes one audit entry, when it ends. Raises UnknownWorkflowError, InvalidWorkflowError,
-        InvalidRunError, and AlreadyRunningError where `overlap` is `skip` and a run is at work.
+        InvalidRunError, and AlreadyRunningError where `overlap` is `skip` and a run is active.
         """
         return await self._begin(name, request)
 

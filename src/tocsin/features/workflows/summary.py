@@ -41,8 +41,8 @@ def summary(run: Run) -> str:
 def notice_of(run: Run, before: Run | None, now: float, *, said: str, output: str) -> Notice | None:
     """Return the notice about the first failure, or about the first success after one.
 
-    `before` is the run before this one; `said` is the summary, which `output` has got already. A job, a watcher or
-    another workflow that started the run reports it, and the person who rejected a step knows.
+    `before` is the previous run, `said` the summary, `output` the destination that has already received it. Return
+    `None` for a run that another run started, which reports it, and for a run that failed because a step was rejected.
     """
     fails, link = run.status in FAILING and not was_rejected(run), f"#/runs/{run.id}"
     failed_before = before is not None and before.status in FAILING and not was_rejected(before)

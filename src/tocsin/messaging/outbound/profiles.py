@@ -136,7 +136,7 @@ class Profile:
 
     @property
     def problems(self) -> tuple[YamlIssue, ...]:
-        """The problems of its entries."""
+        """The mistakes in its entries."""
         return tuple(entry.problem for entry in self.entries if entry.problem)
 
     @property

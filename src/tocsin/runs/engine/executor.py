@@ -249,9 +249,14 @@ class RunExecutor:
         try:
             return await self._settler.settle(run)
         except TocsinError as error:
-            log.warning("a run is not settled yet", extra={"run": run.id, "reason": error.sentence()})
+            log.warning(
+                "the message, retry, notice or audit entry of a run is not written yet",
+                extra={"run": run.id, "reason": error.sentence()},
+            )
         except Exception:  # it may be a plug-in's type: the caller still gets the ended run
-            log.exception("settling a run failed", extra={"run": run.id})
+            log.exception(
+                "the message, retry, notice or audit entry of a run could not be written", extra={"run": run.id}
+            )
         return run
 
     async def _execute(

@@ -49,7 +49,7 @@ class QueueingExecutor(RunExecutor):
     async def admit_or_queue(
         self, spec: RunSpec, work: Work, rules: OverlapRules, *, watch: Callable[[Line], None] | None = None
     ) -> ActiveRun | PendingRun:
-        """Start a run, or queue it until no earlier one of its subject is due or at work. Raises like `admit`.
+        """Start a run, or queue it until no earlier one of its subject is due or active. Raises like `admit`.
 
         If `rules` say that it replaces earlier ones, these are cancelled.
         """

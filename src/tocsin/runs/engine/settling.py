@@ -98,7 +98,9 @@ class RunSettler:
                 raise
             except Exception:  # the error may come from a plug-in's type
                 self._failed.add(run.id)
-                log.exception("settling a run failed", extra={"run": run.id})
+                log.exception(
+                    "the message, retry, notice or audit entry of a run could not be written", extra={"run": run.id}
+                )
 
     async def _note(self, run: Run, run_type: RunType, task: RunTask) -> Mapping[str, Any] | None:
         """Enqueue the message and record all results; `None` if another process did."""

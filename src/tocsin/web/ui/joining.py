@@ -140,7 +140,7 @@ def _body(member: str, name: str, text: str, holder: Mapping[str, str]) -> str:
     def written(found: re.Match[str]) -> str:
         target = _resolved(member, found["path"])
         if holder.get(target) != target:
-            raise JoiningError(f"{member} imports {target} later, which is not served by itself")
+            raise JoiningError(f"{member} loads {target} with import(), but that module is joined into another file")
         return f'import("{_relative(name, target)}")'
 
     return _LATER.sub(written, _bare(_IMPORT.sub("", text)))

@@ -1,6 +1,6 @@
 """Jobs as files: each `cron.d/*.yaml` of the data directory is one job. What stands there wins over every door.
 
-The last good version of each is kept in the database and stays in force while the file has mistakes. Whether a job is
+The last valid version of each is kept in the database and stays active while the file has mistakes. Whether a job is
 enabled is kept in the database, too.
 """
 
@@ -238,7 +238,7 @@ def changed_fields(before: JobDefinition | None, after: JobDefinition) -> list[s
 
 
 def edited(job: CronJob, definition: JobDefinition, now: float) -> CronJob:
-    """Return a job with another definition, which is in force from the next instant after `now`."""
+    """Return a job with another definition, which applies from the next instant after `now`."""
     before = job.definition
     changed = before is None or any(
         getattr(before, name) != getattr(definition, name) for name in ("schedule", "timezone")

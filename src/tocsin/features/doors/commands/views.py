@@ -15,7 +15,7 @@ from tocsin.terminal.program import Program
 from tocsin.terminal.text import readable
 
 _SHOWN_PAYLOAD = 2_000
-_IN_FORCE = "the last valid version remains in force"
+_KEPT = "the last valid version remains active"
 
 
 def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
@@ -38,7 +38,7 @@ def _list(_arguments: argparse.Namespace, out: Console, program: Program) -> int
 
     records, problem = program.run(work)
     if problem is not None:
-        out.error(str(problem), _IN_FORCE)
+        out.error(str(problem), _KEPT)
     if out.as_json:
         out.document(records)
     elif records:
@@ -81,7 +81,7 @@ def _check(_arguments: argparse.Namespace, out: Console, program: Program) -> in
     for warning in warnings:
         out.line(f"warning: {warning.place}, door {warning.door}: {warning.detail}")
     if problem is not None:
-        out.error(str(problem), _IN_FORCE)
+        out.error(str(problem), _KEPT)
         return FAILED
     out.line(f"{number_of(count, 'rule')}, no errors")
     return DONE

@@ -100,7 +100,7 @@ class PagerDutyProtocol(DoorProtocol):
         return json_response({"status": "success", "message": "Event processed", "dedup_key": key}, 202)
 
     def refused(self, refusal: Refusal) -> FrontResponse:
-        """Return a list of errors; a wrong routing key is one of them."""
+        """Return the errors; a wrong routing key is answered with 400, not with 401 or 404."""
         reason = "Invalid routing key" if refusal.status in {401, 404} else refusal.text
         document = {"status": "invalid event", "message": "Event object is invalid", "errors": reason.split("; ")}
         status = 400 if refusal.status in {401, 404} else refusal.status

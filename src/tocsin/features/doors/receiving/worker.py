@@ -82,7 +82,7 @@ class DoorWorker:
         await self._loop.run()
         try:
             await self.lease.release()
-        except TocsinError as error:  # its silence tells the others
+        except TocsinError as error:  # another process takes over when the lease expires
             log.warning("the lease of doors could not be released", extra={"reason": error.sentence()})
 
     async def step(self) -> float:

@@ -27,7 +27,7 @@ class PlacedRule(NamedTuple):
 
 
 class RulesFile(WatchedFile[Mapping[str, Sequence[PlacedRule]]]):
-    """`doors.yaml`, read again when it changes; a broken edit leaves the last valid rules in force."""
+    """`doors.yaml`, read again when it changes; after an invalid edit, the last valid rules remain active."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, self.parse, {})

@@ -50,7 +50,7 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     add("--grace", metavar="TIME", help="how late a ping may be (default: 10m)")
     add("--max-run", metavar="TIME", help="how long a started run may take (default: the grace)")
     add("--misses", type=whole_number(1, 10), metavar="N", help="missed pings in a row until it is down (default: 1)")
-    add("--severity", choices=list(map(str, HeartbeatSeverity)), help="how bad silence is (default: critical)")
+    add("--severity", choices=list(map(str, HeartbeatSeverity)), help="severity of the alarm (default: critical)")
     add("--notify", metavar="WHERE", help="where down and up are sent: <channel>:<target> or a profile")
     add(
         "--after-downtime",

@@ -43,7 +43,7 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     records, problem = program.run(work)
     records = [each for each in records if arguments.state in {None, each.state}]
     if problem:
-        out.error(problem, "the last valid version remains in force")
+        out.error(problem, "the last valid version remains active")
     if out.as_json:
         out.document(records)
     elif records:

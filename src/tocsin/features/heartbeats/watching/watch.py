@@ -60,7 +60,7 @@ class HeartbeatWatch:
             await self._stop.wait()
             try:
                 await self.lease.release()
-            except TocsinError as error:  # its silence tells the others
+            except TocsinError as error:  # another process takes over when the lease expires
                 log.warning("the lease of heartbeats could not be released", extra={"reason": error.sentence()})
 
     async def begin(self) -> None:

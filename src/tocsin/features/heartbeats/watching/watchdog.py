@@ -1,4 +1,4 @@
-"""Our own watchdog: one process calls HEARTBEAT_OUT_URL each minute, so that another one notices our silence."""
+"""The watchdog: one process calls HEARTBEAT_OUT_URL each minute, and a monitor elsewhere notices if it stops."""
 
 import asyncio
 import logging

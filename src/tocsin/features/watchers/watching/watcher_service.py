@@ -249,5 +249,5 @@ class WatcherService:
         try:
             await self._leave()
             await self._lease.release()
-        except TocsinError as error:  # its silence tells the others
+        except TocsinError as error:  # another process takes over when the lease expires
             log.warning("the lease of the watchers could not be released", extra={"reason": error.sentence()})

@@ -1,4 +1,4 @@
-"""Steps that start a run of its own: of a skill, on other hosts, of another workflow."""
+"""Steps that start another run: of a skill, of a command on other hosts, of another workflow."""
 
 import json
 from collections.abc import Awaitable, Callable

@@ -20,7 +20,7 @@ from tocsin.runs.engine.recovery import interrupted
 from tocsin.runs.model import ENDED_BADLY, Run, RunResult, RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle
 
-TIMEOUT_GRACE_S = 2.0  # for steps at work when the time of the run is over
+TIMEOUT_GRACE_S = 2.0  # for steps that are running at the time limit of the run
 SKIPPED, CANCELLED = "skipped", "cancelled"
 
 

@@ -78,7 +78,7 @@ class StepScope(ExpressionScope):
         return step.outputs.get(parts[1]) if step else None
 
     def failed(self, names: Collection[str]) -> list[str]:
-        """Return which of some steps ended badly and stop the run."""
+        """Return those of some steps that failed and stop the run."""
         found = [(name, self.values.steps.get(name)) for name in names]
         return [
             name for name, step in found if step and step.status in ENDED_BADLY and name not in self.values.forgiven

@@ -96,7 +96,7 @@ WORKFLOW = RecordType(
         Field("timezone", TextType(), default="", doc="The time zone of `until` in wait steps, such as Europe/Berlin"),
         Field("timeout", DurationType(0, MONTH_S), doc="The time limit of a whole run; 0 is none"),
         Field("max_parallel", IntegerType(1, 100), default=4, doc="How many steps run at once"),
-        Field("overlap", ChoiceType(OVERLAPS), default="skip", doc="What a start means while a run is at work"),
+        Field("overlap", ChoiceType(OVERLAPS), default="skip", doc="What a start does while a run is active"),
         Field("parallel", BooleanType(), default=False, doc="Whether steps without depends_on start at once"),
         Field("working_dir", TextType(), default="", doc="Where commands run: the data directory"),
         Field("env", _ENV, default={}, doc="Variables of all commands"),

@@ -14,7 +14,7 @@ export const WORKFLOW_KEYS = {
   "timezone": {"says": "The time zone of `until` in wait steps, such as Europe/Berlin"},
   "timeout": {"says": "The time limit of a whole run; 0 is none"},
   "max_parallel": {"says": "How many steps run at once"},
-  "overlap": {"says": "What a start means while a run is at work", "words": ["skip", "queue", "parallel", "replace"]},
+  "overlap": {"says": "What a start does while a run is active", "words": ["skip", "queue", "parallel", "replace"]},
   "parallel": {"says": "Whether steps without depends_on start at once", "words": ["true", "false"]},
   "working_dir": {"says": "Where commands run: the data directory"},
   "env": {"says": "Variables of all commands"},
