@@ -105,13 +105,13 @@ def prepare_service(settings: Settings, options: Options) -> None:
 
 
 async def report_mistakes(app: App, out: Console) -> None:
-    """Log the errors in files that people write; on a terminal, also print them."""
+    """Log the problems that the checks of files and features find; on a terminal, also print them."""
     for finding in await check_files(app):
         if finding.state not in {"error", "warning"}:
             continue
         if not finding.logged:
             facts = {"subject": finding.subject, "problem": finding.detail, "fix": finding.fix}
-            log.warning("a configuration file is invalid", extra=facts)
+            log.warning("a check found a problem", extra=facts)
         if sys.stderr.isatty():
             out.error(f"{finding.subject}: {finding.detail}", finding.fix)
 

@@ -337,7 +337,8 @@ def _parse(variable: Variable[Any], raw: str, source: str) -> object:
         # An address may contain a password.
         shown = Redactor()(repr(raw if len(raw) <= 60 else raw[:59] + "…"))
         found = "a value" if variable.secret else shown
-        sentence = f"{variable.name} is set to {found} in {source}"
+        where = "the environment" if source == "environment" else source
+        sentence = f"{variable.name} is set to {found} in {where}"
         raise ConfigError(sentence, hint=f"expected {error}") from None
 
 
