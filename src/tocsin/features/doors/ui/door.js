@@ -7,7 +7,7 @@ import { go, link } from "tocsin/lib/router.js";
 import { ActionButton } from "tocsin/parts/action.js";
 import { CodeView } from "tocsin/parts/code.js";
 import { confirm } from "tocsin/parts/dialog.js";
-import { PageHead } from "tocsin/parts/page_head.js";
+import { PageHead, fact } from "tocsin/parts/page_head.js";
 import { Empty } from "tocsin/parts/states.js";
 import { Shape, Status } from "tocsin/parts/status.js";
 import { Table } from "tocsin/parts/table.js";
@@ -126,9 +126,4 @@ function Details({ door, request }) {
 /** @param {readonly string[]} ids */
 function deliveryLinks(ids) {
   return ids.map((id, index) => html`${index > 0 && ", "}<a href=${link("deliveries", id)}>${DOORS.delivery}${ids.length > 1 ? ` ${index + 1}` : ""}</a>`);
-}
-
-/** @param {string} name @param {import("tocsin/vendor/preact.js").Child} value */
-function fact(name, value) {
-  return html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`;
 }

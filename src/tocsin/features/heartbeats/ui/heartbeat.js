@@ -7,7 +7,7 @@ import { link } from "tocsin/lib/router.js";
 import { ActionButton } from "tocsin/parts/action.js";
 import { CopyButton } from "tocsin/parts/copy.js";
 import { HistoryBar } from "tocsin/parts/history_bar.js";
-import { PageHead } from "tocsin/parts/page_head.js";
+import { PageHead, fact } from "tocsin/parts/page_head.js";
 import { Empty } from "tocsin/parts/states.js";
 import { Shape, Status } from "tocsin/parts/status.js";
 import { Table } from "tocsin/parts/table.js";
@@ -93,9 +93,4 @@ function columns(read) {
       cell: (ping) => (ping.has_body ? html`<${ActionButton} small run=${() => read(ping.n)} about=${HEARTBEATS.logOf(ping.n)}>${HEARTBEATS.show}<//>` : "–"),
     },
   ];
-}
-
-/** @param {string} name @param {import("tocsin/vendor/preact.js").Child} value */
-function fact(name, value) {
-  return html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`;
 }

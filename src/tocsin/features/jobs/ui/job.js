@@ -7,7 +7,7 @@ import { useRunLog } from "tocsin/lib/run_log.js";
 import { ActionButton } from "tocsin/parts/action.js";
 import { Icon } from "tocsin/parts/icon.js";
 import { LogView } from "tocsin/parts/log_view.js";
-import { PageHead } from "tocsin/parts/page_head.js";
+import { PageHead, fact } from "tocsin/parts/page_head.js";
 import { Failure } from "tocsin/parts/states.js";
 import { Status } from "tocsin/parts/status.js";
 import { Tabs } from "tocsin/parts/tabs.js";
@@ -86,9 +86,4 @@ function Output({ job }) {
 function RunOutput({ job, id }) {
   const log = useRunLog(id, { failed: (error) => toast.problem(error) });
   return html`<${LogView} log=${log} name=${`${id}.log`} running=${job.status === "running"} height="short" />`;
-}
-
-/** @param {string} name @param {import("tocsin/vendor/preact.js").Child} value */
-function fact(name, value) {
-  return html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`;
 }

@@ -8,7 +8,7 @@ import { definePage } from "tocsin/lib/page.js";
 import { link, setQuery } from "tocsin/lib/router.js";
 import { CodeView } from "tocsin/parts/code.js";
 import { Icon } from "tocsin/parts/icon.js";
-import { PageHead } from "tocsin/parts/page_head.js";
+import { PageHead, fact } from "tocsin/parts/page_head.js";
 import { Said } from "tocsin/parts/said.js";
 import { Empty } from "tocsin/parts/states.js";
 import { causeOf, Shape, Status } from "tocsin/parts/status.js";
@@ -142,11 +142,6 @@ const COLUMNS = [
   { name: "reason", title: SKILLS.why, value: (run) => run.reason },
   { name: "took", title: SKILL.took, align: "end", value: (run) => run.duration_ms, cell: (run) => duration(run.duration_ms) },
 ];
-
-/** @param {string} name @param {import("tocsin/vendor/preact.js").Child} value */
-function fact(name, value) {
-  return html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`;
-}
 
 /** @param {string[]} patterns */
 function patternsOf(patterns) {

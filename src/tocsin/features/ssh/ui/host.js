@@ -6,7 +6,7 @@ import { definePage } from "tocsin/lib/page.js";
 import { link, setQuery } from "tocsin/lib/router.js";
 import { ActionButton } from "tocsin/parts/action.js";
 import { CopyButton } from "tocsin/parts/copy.js";
-import { PageHead } from "tocsin/parts/page_head.js";
+import { PageHead, fact } from "tocsin/parts/page_head.js";
 import { Status } from "tocsin/parts/status.js";
 import { Time } from "tocsin/parts/time.js";
 import { CommandBar } from "./command.js";
@@ -66,9 +66,4 @@ function One({ data, query, change }) {
       ${fact(SSH_HOST.identity, html`${SSH_HOST.identities[host.identity.kind] ?? host.identity.kind} ${host.identity.ref && html`<code class="wraps">${host.identity.ref}</code>`}`)}
       ${fact(SSH_HOST.source, SSH_HOST.sources[host.source] ?? host.source)}
     </dl>`;
-}
-
-/** @param {string} name @param {import("tocsin/vendor/preact.js").Child} value */
-function fact(name, value) {
-  return html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`;
 }

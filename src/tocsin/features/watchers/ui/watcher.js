@@ -4,7 +4,7 @@ import { api, url } from "tocsin/lib/api.js";
 import { duration } from "tocsin/lib/format.js";
 import { definePage } from "tocsin/lib/page.js";
 import { link } from "tocsin/lib/router.js";
-import { PageHead } from "tocsin/parts/page_head.js";
+import { PageHead, fact } from "tocsin/parts/page_head.js";
 import { Empty } from "tocsin/parts/states.js";
 import { Shape, Status } from "tocsin/parts/status.js";
 import { Table } from "tocsin/parts/table.js";
@@ -52,8 +52,3 @@ const COLUMNS = [
   { name: "file", title: WATCHERS.file, primary: true, value: (seen) => seen.path, cell: (seen) => html`<code class="wraps">${seen.path}</code>` },
   { name: "run", title: WATCHERS.run, value: (seen) => seen.run_id, cell: (seen) => (seen.run_id ? html`<a href=${link("runs", seen.run_id)}>${WATCHERS.showRun}</a>` : "–") },
 ];
-
-/** @param {string} name @param {import("tocsin/vendor/preact.js").Child} value */
-function fact(name, value) {
-  return html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`;
-}

@@ -8,7 +8,7 @@ import { definePage } from "../lib/page.js";
 import { link } from "../lib/router.js";
 import { ActionButton } from "../parts/action.js";
 import { confirm } from "../parts/dialog.js";
-import { PageHead } from "../parts/page_head.js";
+import { PageHead, fact } from "../parts/page_head.js";
 import { Duration, Time } from "../parts/time.js";
 import { toast } from "../parts/toast.js";
 import { Actions, State, Target } from "../pages/deliveries_actions.js";
@@ -175,9 +175,4 @@ function valueOf(value) {
 function buttonOf({ label, url: address, name, value }) {
   if (address && WEB.test(address)) return html`<a href=${address} target="_blank" rel="noopener noreferrer">${label}</a>`;
   return html`${label} <span class="muted">${[name, value].filter(Boolean).join(" ")}</span>`;
-}
-
-/** @param {string} name @param {import("../vendor/preact.js").Child} value */
-function fact(name, value) {
-  return html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
 }

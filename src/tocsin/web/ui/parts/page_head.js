@@ -1,4 +1,4 @@
-// The head of a page: its title, its subject, and its actions.
+// The head of a page: its title, its subject, and its actions; and the facts of a record below it.
 import { html } from "../vendor/preact.js";
 import { Icon } from "../parts/icon.js";
 
@@ -17,4 +17,9 @@ export function PageHead({ title, note, actions, back }) {
     </div>
     ${actions && html`<div class="page-head__actions">${actions}</div>`}
   </div>`;
+}
+
+/** A name and its value in a list `<dl class="facts">`. @param {string} name @param {Child} value */
+export function fact(name, value) {
+  return html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`;
 }
