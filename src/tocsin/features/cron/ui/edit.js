@@ -1,7 +1,8 @@
 // The form of a cron job, which explains the typed schedule in words and times.
 import { html, useMemo } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
-import { browserZone } from "tocsin/lib/format.js";
+import { profileNames } from "tocsin/lib/channels.js";
+import { browserZone, zones } from "tocsin/lib/format.js";
 import { definePage } from "tocsin/lib/page.js";
 import { go, link } from "tocsin/lib/router.js";
 import { Form } from "tocsin/parts/form.js";
@@ -29,20 +30,11 @@ export const page = definePage({
   load: async ({ params, query, signal }) => {
     const id = params.id ?? query.from;
     const path = id ? url`/api/cron/jobs/${id}` : "";
-    const [job, profiles] = await Promise.all([path ? api.get(path, {}, { signal }) : null, readProfiles(signal)]);
+    const [job, profiles] = await Promise.all([path ? api.get(path, {}, { signal }) : null, profileNames(signal)]);
     return { job, profiles, path, copy: !params.id, version: path ? api.etagOf(path) : "" };
   },
   View: Edit,
 });
-
-/** Suggestions only: the form works without them. @param {AbortSignal} signal @returns {Promise<string[]>} */
-async function readProfiles(signal) {
-  try {
-    return (await api.get("/api/msg/profiles", {}, { signal })).items.map((/** @type {{name: string}} */ profile) => profile.name);
-  } catch {
-    return [];
-  }
-}
 
 /** @param {import("tocsin/lib/page.js").PageProps<Data>} props */
 function Edit({ data }) {
@@ -96,13 +88,12 @@ function numbers(list) {
  */
 function fieldsOf(preview, profiles) {
   const E = EDIT_JOB;
-  const zones = [...new Set([browserZone(), "UTC", ...(Intl.supportedValuesOf?.("timeZone") ?? [])])];
   /** @type {FieldSpec[]} */
   const main = [
     { name: "name", label: E.name, hint: E.nameHint, required: true, focus: true },
     { name: "description", label: E.description },
     { name: "schedule", label: E.schedule, hint: E.scheduleHint, required: true, type: "custom", draw: (control) => drawSchedule(control, preview) },
-    { name: "timezone", label: E.timezone, hint: E.timezoneHint, suggestions: zones, placeholder: browserZone() },
+    { name: "timezone", label: E.timezone, hint: E.timezoneHint, suggestions: zones(), placeholder: browserZone() },
     { name: "type", label: E.type, type: "select", required: true, options: E.types },
     ...E.types.map(([type]) => /** @type {FieldSpec} */ ({ name: "command", label: E.commands[type], type: ["workflow", "skill"].includes(type) ? "text" : type === "shell" ? "code" : "area", required: true, when: (values) => values.type === type })),
     { name: "output", label: E.output, hint: E.outputHint, suggestions: profiles, placeholder: E.outputExample },

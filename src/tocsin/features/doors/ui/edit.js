@@ -1,6 +1,7 @@
 // The form of a door: a new one, or the fields of one that is there, and then its address.
 import { html, useMemo, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
+import { profileNames } from "tocsin/lib/channels.js";
 import { definePage } from "tocsin/lib/page.js";
 import { go, link } from "tocsin/lib/router.js";
 import { Form } from "tocsin/parts/form.js";
@@ -23,17 +24,11 @@ export const page = definePage({
   /** @returns {Promise<Data>} */
   load: async ({ params, signal }) => {
     const path = params.id ? url`/api/doors/${params.id}` : "";
-    const [door, kinds, profiles] = await Promise.all([path ? api.get(path, {}, { signal }) : null, api.get("/api/doors/kinds", {}, { signal }), readProfiles(signal)]);
+    const [door, kinds, profiles] = await Promise.all([path ? api.get(path, {}, { signal }) : null, api.get("/api/doors/kinds", {}, { signal }), profileNames(signal)]);
     return { door, kinds, profiles, version: path ? api.etagOf(path) : "" };
   },
   View: Edit,
 });
-
-/** Suggestions only: the form works without them. @param {AbortSignal} signal @returns {Promise<string[]>} */
-async function readProfiles(signal) {
-  const found = await api.get("/api/msg/profiles", {}, { signal }).catch(() => ({ items: [] }));
-  return found.items.map((/** @type {{name: string}} */ { name }) => name);
-}
 
 /** @param {import("tocsin/lib/page.js").PageProps<Data>} props */
 function Edit({ data: { door, kinds, profiles, version } }) {

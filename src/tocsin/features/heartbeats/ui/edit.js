@@ -1,7 +1,8 @@
 // The form of a heartbeat: a new one, or the fields of one that is there.
 import { html, useMemo } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
-import { browserZone } from "tocsin/lib/format.js";
+import { profileNames } from "tocsin/lib/channels.js";
+import { browserZone, zones } from "tocsin/lib/format.js";
 import { definePage } from "tocsin/lib/page.js";
 import { go, link } from "tocsin/lib/router.js";
 import { Form } from "tocsin/parts/form.js";
@@ -24,17 +25,11 @@ export const page = definePage({
   /** @returns {Promise<Data>} */
   load: async ({ params, signal }) => {
     const path = params.id ? url`/api/heartbeats/${params.id}` : "";
-    const [heartbeat, profiles] = await Promise.all([path ? api.get(path, {}, { signal }) : null, readProfiles(signal)]);
+    const [heartbeat, profiles] = await Promise.all([path ? api.get(path, {}, { signal }) : null, profileNames(signal)]);
     return { heartbeat, profiles, version: path ? api.etagOf(path) : "" };
   },
   View: Edit,
 });
-
-/** Suggestions only: the form works without them. @param {AbortSignal} signal @returns {Promise<string[]>} */
-async function readProfiles(signal) {
-  const found = await api.get("/api/msg/profiles", {}, { signal }).catch(() => ({ items: [] }));
-  return found.items.map((/** @type {{name: string}} */ { name }) => name);
-}
 
 /** @param {import("tocsin/lib/page.js").PageProps<Data>} props */
 function Edit({ data: { heartbeat, profiles, version } }) {
@@ -85,7 +80,6 @@ function sent({ [BY]: by, ...record }) {
 /** @param {string[]} profiles @returns {FieldSpec[]} */
 function fieldsOf(profiles) {
   const E = EDIT_HEARTBEAT;
-  const zones = [...new Set([browserZone(), "UTC", ...(Intl.supportedValuesOf?.("timeZone") ?? [])])];
   const isCron = (/** @type {Record<string, any>} */ values) => values[BY] === "schedule";
   return [
     { name: "name", label: E.name, hint: E.nameHint, required: true, focus: true, placeholder: "nightly-backup" },
@@ -93,7 +87,7 @@ function fieldsOf(profiles) {
     { name: BY, label: E.by, type: "select", options: E.kinds },
     { name: "period", label: E.period, hint: E.periodHint, required: true, placeholder: "5m", when: (values) => !isCron(values) },
     { name: "schedule", label: E.schedule, hint: E.scheduleHint, required: true, placeholder: "0 3 * * *", when: isCron },
-    { name: "timezone", label: E.timezone, hint: E.timezoneHint, suggestions: zones, placeholder: browserZone(), when: isCron },
+    { name: "timezone", label: E.timezone, hint: E.timezoneHint, suggestions: zones(), placeholder: browserZone(), when: isCron },
     { name: "grace", label: E.grace, hint: E.graceHint, placeholder: "10m" },
     { name: "notify", label: E.notify, hint: E.notifyHint, suggestions: profiles, placeholder: profiles[0] ?? "slack:#ops" },
     { name: "severity", label: E.severity, type: "select", options: E.severities },

@@ -1,4 +1,4 @@
-// The names of channels: `Slack` for `teamchat`.
+// The names of channels, `Slack` for `teamchat`, and of profiles.
 import { api } from "../lib/api.js";
 
 /** @typedef {import("../types/records.js").Channel} Channel */
@@ -33,4 +33,10 @@ export function channelName(channel) {
 export function canChange(channel) {
   const found = known.get(channel);
   return { edit: Boolean(found?.configured && found.capabilities.edits), withdraw: Boolean(found?.configured && found.capabilities.withdraws), press: Boolean(found?.capabilities.session_presses) };
+}
+
+/** The names of the profiles, for suggestions; none if they cannot be read: forms also work without them. @param {AbortSignal} [signal] @returns {Promise<string[]>} */
+export async function profileNames(signal) {
+  const found = await api.get("/api/msg/profiles", {}, { signal }).catch(() => ({ items: [] }));
+  return found.items.map((/** @type {{name: string}} */ { name }) => name);
 }

@@ -64,6 +64,11 @@ export function browserZone() {
   return ownZone;
 }
 
+/** @returns {string[]}  The zones that a person may choose, with the likely ones first. */
+export function zones() {
+  return [...new Set([browserZone(), "UTC", ...(Intl.supportedValuesOf?.("timeZone") ?? [])])];
+}
+
 /**
  * @param {string | number} time
  * @param {string | null} [zone]  That of the browser where there is none.

@@ -1,6 +1,7 @@
 // API tokens: listing, creating (shown once) and revoking them.
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
+import { profileNames } from "../lib/channels.js";
 import { ActionButton } from "../parts/action.js";
 import { CopyButton } from "../parts/copy.js";
 import { Dialog, confirm } from "../parts/dialog.js";
@@ -22,7 +23,7 @@ export function Tokens() {
   useEffect(() => {
     void load();
     // Without them, a token cannot be limited here.
-    void api.get("/api/msg/profiles").then((found) => setProfiles(found.items.map(({ name }) => name)), () => undefined);
+    void profileNames().then(setProfiles);
   }, []);
   if (error) return html`<${Failure} error=${error} retry=${load} />`;
   if (!items) return html`<${Loading} />`;
