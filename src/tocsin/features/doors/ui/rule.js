@@ -1,6 +1,6 @@
 // A rule made from a request: edited beside what it would give.
 import { html, useEffect, useState } from "tocsin/vendor/preact.js";
-import { api, url } from "tocsin/lib/api.js";
+import { afterPause, api, url } from "tocsin/lib/api.js";
 import { definePage } from "tocsin/lib/page.js";
 import { go, link } from "tocsin/lib/router.js";
 import { ActionButton } from "tocsin/parts/action.js";
@@ -14,8 +14,6 @@ import { DOORS, RULE } from "./strings.js";
 /** @typedef {import("tocsin/types/records.js").DoorPreview} Preview */
 /** @typedef {import("tocsin/types/records.js").DoorRequest} DoorRequest */
 /** @typedef {{name: string, id: string, rule: string, request: DoorRequest | undefined}} Data */
-
-const PAUSE_MS = 350;
 
 export const page = definePage({
   title: ({ params }) => RULE.title(params.id),
@@ -69,17 +67,9 @@ function Shown({ one }) {
  */
 function usePreview({ id, request }, text) {
   const [state, setState] = useState(/** @type {{found: Preview[] | null, error: unknown}} */ ({ found: null, error: null }));
-  useEffect(() => {
-    const stop = new AbortController();
-    const ask = () => api.post(url`/api/doors/${id}/preview`, { rule: text, ...(request && { request: request.id }) }, { signal: stop.signal });
-    const timer = setTimeout(() => void ask().then(
-      (found) => stop.signal.aborted || setState({ found, error: null }),
-      (error) => stop.signal.aborted || setState({ found: null, error }),
-    ), PAUSE_MS);
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
-  }, [text, id]);
+  useEffect(() => afterPause((signal) => api.post(url`/api/doors/${id}/preview`, { rule: text, ...(request && { request: request.id }) }, { signal }).then(
+    (found) => signal.aborted || setState({ found, error: null }),
+    (error) => signal.aborted || setState({ found: null, error }),
+  )), [text, id]);
   return state;
 }

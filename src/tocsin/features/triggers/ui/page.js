@@ -1,6 +1,6 @@
 // Trigger rules, and a box that shows which rule a message would fire.
 import { html, useEffect, useState } from "tocsin/vendor/preact.js";
-import { api } from "tocsin/lib/api.js";
+import { afterPause, api } from "tocsin/lib/api.js";
 import { definePage } from "tocsin/lib/page.js";
 import { FileNote } from "tocsin/parts/file_note.js";
 import { PageHead } from "tocsin/parts/page_head.js";
@@ -12,8 +12,6 @@ import { TRIGGERS } from "./strings.js";
 /** @typedef {import("tocsin/types/records.js").Rule} Rule */
 /** @typedef {{items: Rule[], problem: string | null}} Rules */
 /** @typedef {import("tocsin/types/records.js").RuleTest} Found */
-
-const PAUSE_MS = 250;
 
 export const page = definePage({
   title: TRIGGERS.title,
@@ -41,16 +39,10 @@ function TryBox({ found, show, both }) {
   const [error, setError] = useState(/** @type {unknown} */ (null));
   useEffect(() => {
     if (!text) return show(null);
-    const stop = new AbortController();
-    const ask = () => api.post("/api/triggers/test", { text, on }, { signal: stop.signal }).then((answer) => {
+    return afterPause((signal) => api.post("/api/triggers/test", { text, on }, { signal }).then((answer) => {
       setError(null);
       show(answer);
-    }, (problem) => problem?.name !== "AbortError" && setError(problem));
-    const timer = setTimeout(ask, PAUSE_MS);
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
+    }, (problem) => problem?.name !== "AbortError" && setError(problem)));
   }, [text, on]);
   return html`<section class="panel try"><label class="field__label" for="try">${TRIGGERS.tryIt} <span class="muted">${TRIGGERS.tryHint}</span></label>
     ${both && html`<select class="input" aria-label=${TRIGGERS.event} value=${on} onChange=${(/** @type {any} */ event) => setOn(event.currentTarget.value)}>

@@ -1,6 +1,6 @@
 // The text of a workflow: validated while it is typed, saved only if it was not changed elsewhere.
 import { html, useEffect, useMemo, useState } from "tocsin/vendor/preact.js";
-import { api, ApiProblem, call, url } from "tocsin/lib/api.js";
+import { afterPause, api, ApiProblem, call, url } from "tocsin/lib/api.js";
 import { draftOf, dropDraft, keepDraft } from "tocsin/lib/drafts.js";
 import { useKeys } from "tocsin/lib/keys.js";
 import { ActionButton } from "tocsin/parts/action.js";
@@ -14,8 +14,6 @@ import { WORKFLOW } from "./strings.js";
 /** @typedef {import("tocsin/types/records.js").Workflow} Workflow */
 /** @typedef {import("tocsin/types/records.js").YamlProblem} Mistake */
 /** @typedef {import("tocsin/types/records.js").Validation} Validation */
-
-const PAUSE_MS = 350;
 
 /** @param {{workflow: Workflow, version: string, saved: (next: Workflow, version: string) => void, reload: () => Promise<void>}} props */
 export function Editor({ workflow, version, saved, reload }) {
@@ -91,15 +89,8 @@ function useValidation(workflow, text, changed) {
   const [found, setFound] = useState(/** @type {Validation} */ (known));
   useEffect(() => {
     if (!changed) return setFound(known);
-    const stop = new AbortController();
-    const timer = setTimeout(() => {
-      api.post(url`/api/workflows/${workflow.name}/validate`, { yaml: text }, { signal: stop.signal })
-        .then(setFound, (error) => stop.signal.aborted || toast.problem(error));
-    }, PAUSE_MS);
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
+    return afterPause((signal) => api.post(url`/api/workflows/${workflow.name}/validate`, { yaml: text }, { signal })
+      .then(setFound, (error) => signal.aborted || toast.problem(error)));
   }, [text, changed, workflow]);
   return found;
 }

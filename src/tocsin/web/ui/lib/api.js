@@ -261,6 +261,19 @@ export function url(parts, ...names) {
   return parts.reduce((path, part, index) => path + encodeURIComponent(names[index - 1]) + part);
 }
 
+/** How long after the last key the server is asked about a text, in milliseconds. */
+const ASK_AFTER_MS = 350;
+
+/** Ask after a pause, for an effect that runs at each key: the returned function ends the pause and the call. @param {(signal: AbortSignal) => unknown} ask */
+export function afterPause(ask) {
+  const stop = new AbortController();
+  const timer = setTimeout(ask, ASK_AFTER_MS, stop.signal);
+  return () => {
+    clearTimeout(timer);
+    stop.abort();
+  };
+}
+
 /** @returns {string}  A value that names one request for ever; `randomUUID` needs HTTPS. */
 export function newKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,6 +1,6 @@
 // What a message becomes for each of its targets, by a dry run of the server.
 import { html, useEffect, useState } from "../vendor/preact.js";
-import { ApiProblem, api } from "../lib/api.js";
+import { ApiProblem, afterPause, api } from "../lib/api.js";
 import { channelName } from "../lib/channels.js";
 import { Message } from "../parts/message.js";
 import { Shape } from "../parts/status.js";
@@ -11,7 +11,6 @@ import { MSG } from "../strings/msg.js";
 /** @typedef {import("../pages/msg_composer.js").Draft} Draft */
 /** @typedef {{plans: Plan[], problems: Record<string, string>}} Preview  The problems by field. */
 
-const PAUSE_MS = 350;
 const NOTHING = { plans: [], problems: {} };
 
 /**
@@ -26,12 +25,7 @@ export function usePreviews(call, draft) {
   const asked = JSON.stringify([call, hint]);
   useEffect(() => {
     if (hint) return setPreview(NOTHING);
-    const stop = new AbortController();
-    const timer = setTimeout(() => void ask(call, stop.signal).then((found) => stop.signal.aborted || setPreview(found)), PAUSE_MS);
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
+    return afterPause((signal) => ask(call, signal).then((found) => signal.aborted || setPreview(found)));
   }, [asked]);
   return { ...preview, hint };
 }
