@@ -24,7 +24,6 @@ export const CHAT = {
   readOnly: "This conversation of the bot is read-only. Continue it in its chat.",
   model: "Model",
   attach: "Add files",
-  drop: "Drop files here",
   thinking: "Writing …",
   stopped: "Stopped",
   earlier: "Show earlier messages",

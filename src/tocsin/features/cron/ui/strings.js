@@ -106,8 +106,6 @@ export const JOB = {
     ["jitter_seconds", "Spread (s)"], ["history_limit", "Runs kept"], ["history_days", "Days kept"],
     ["auto_disable_after", "Disabled after failures"], ["start_at", "From"], ["end_at", "To"], ["tags", "Tags"],
   ]),
-  tries: "Attempts",
-  fromFile: "Its file would overwrite changes made here.",
 };
 
 export const EDIT_JOB = {
@@ -175,11 +173,9 @@ export const EDIT_JOB = {
   autoDisable: "Disable after consecutive failures",
   autoDisableHint: "0: no limit.",
   tags: "Tags",
-  preview: "Next runs",
   previewNone: "Enter a schedule to see the next runs.",
   previewWrong: "The next runs are shown once the schedule is valid.",
   previewOver: "The job would never run: the schedule is in the past.",
-  warnings: "Warnings",
 };
 
 export const FIRST_JOB = {
@@ -204,8 +200,6 @@ export const TIMELINE = {
   pileUps: "Many runs in the same minute",
   pileUpHint: "Choose different minutes, or set “Spread over” in the jobs.",
   noPileUps: "At most two jobs in the same minute.",
-  at: "When",
-  jobs: "Jobs",
   list: "Runs by job",
   first: "First",
   count: "Runs",

@@ -21,7 +21,6 @@ sensor:
   last: "Last ping",
   strip: "History",
   uptime: "Uptime, 30 days",
-  running: "running",
   pause: "Pause",
   resume: "Resume",
   /** @param {string} name */

@@ -102,7 +102,6 @@ export const JOB_PAGE = {
   removed: "Removed",
   binary: "binary",
   truncated: "Only the first 512 KiB are shown. The branch has all changes.",
-  reading: "Loading the changes …",
 };
 
 export const JOB_END = {

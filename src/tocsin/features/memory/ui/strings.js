@@ -17,10 +17,8 @@ export const MEMORY = {
   percent: (percent) => `${percent}\u00a0%`,
   pinned: "pinned",
   updated: "Changed",
-  used: "Last used",
   add: "New entry",
   save: "Save",
-  edit: "Edit",
   remove: "Forget",
   /** @param {string} key */
   removed: (key) => `${key} was deleted`,

@@ -62,7 +62,6 @@ export const SKILL = {
   result: "Result",
   output: "Output",
   whole: "Open the run",
-  show: "Show",
 };
 
 export const SKILL_RUN = {
@@ -97,7 +96,6 @@ export const FINDINGS = {
   message: "Finding",
   suggestion: "Suggestion",
   patch: "Suggested change",
-  noPatch: "No suggested change.",
   apply: "Apply",
   applied: "Applied",
   /** @param {string} folder */

@@ -93,7 +93,6 @@ export const SSH_GRID = {
 };
 
 export const SSH_HOST = {
-  description: "Description",
   jump: "Through",
   identity: "Authentication",
   identities: /** @type {Record<string, string>} */ ({ agent: "the agent", key: "a key file", vault: "a key of the vault", password: "a password" }),

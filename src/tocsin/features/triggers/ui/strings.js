@@ -27,7 +27,6 @@ export const TRIGGERS = {
   /** @param {number} number */
   fires: (number) => `Rule ${number} matches`,
   none: "No rule matches",
-  captures: "Captures",
   wouldRun: "Would run",
   outcomes: /** @type {Record<string, [state: string, word: string]>} */ ({
     fires: ["ok", "Matches"], covered: ["warning", "Matches, but an earlier rule takes precedence"], "no-match": ["none", "Does not match"],

@@ -14,7 +14,6 @@ export const WORKFLOWS = {
   any: "All",
   validOnly: "valid",
   invalidOnly: "with errors",
-  run: "Run",
   /** @param {string} name */
   runLabel: (name) => `Run ${name}`,
   /** @param {string} name */

@@ -19,7 +19,6 @@ import { API } from "../strings/lib.js";
  * @property {string} [ifMatch]  The ETag that a change relies on; see `api.etagOf`.
  * @property {boolean} [create]  Replace nothing: the server refuses with 412 where there is a record already.
  * @property {string} [key]  The Idempotency-Key; a POST without one gets a new one.
- * @property {string} [prefer]  Such as `wait=10`.
  * @property {string} [accept]
  * @property {AbortSignal} [signal]
  * @property {number} [timeout]  In milliseconds.
@@ -29,11 +28,8 @@ import { API } from "../strings/lib.js";
 /** @typedef {import("../types/api.js").GetAnswers} GetAnswers */
 /**
  * @typedef {object} Answer
- * @property {number} status
  * @property {any} data  The parsed JSON, or the text of anything else.
  * @property {string} etag
- * @property {string} location
- * @property {boolean} replayed
  */
 
 /** An error response of the server, or a missing response, with all details. */
@@ -187,7 +183,6 @@ function headersOf(body, options) {
   if (options.ifMatch) headers["If-Match"] = options.ifMatch;
   if (options.create) headers["If-None-Match"] = "*";
   if (options.key) headers["Idempotency-Key"] = options.key;
-  if (options.prefer) headers.Prefer = options.prefer;
   return headers;
 }
 
@@ -215,11 +210,7 @@ async function answerOf(response, path, method) {
   const etag = response.headers.get("ETag") ?? "";
   if (etag) etags.set(path, etag);
   else if (method === "DELETE") etags.delete(path);
-  return {
-    status: response.status, data, etag,
-    location: response.headers.get("Location") ?? "",
-    replayed: response.headers.get("Idempotent-Replayed") === "true",
-  };
+  return { data, etag };
 }
 
 /** @param {string} text */

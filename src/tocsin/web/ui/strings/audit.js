@@ -23,8 +23,6 @@ export const AUDIT = {
   /** @param {string} file @param {number} line @param {string} reason */
   place: (file, line, reason) => `${file}${line ? `, line ${line}` : ""}: ${reason}`,
   exportAs: "Export",
-  more: "Details",
   /** @param {string} id */
   entry: (id) => `Entry ${id}`,
-  follow: "New entries appear automatically",
 };

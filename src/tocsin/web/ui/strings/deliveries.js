@@ -41,17 +41,13 @@ export const DELIVERIES = {
   notBefore: "Not before",
   expires: "Expires",
   key: "Key",
-  withoutKey: "none",
   operation: "Operation",
   operations: /** @type {Record<string, string>} */ ({ send: "Send", edit: "Edit", withdraw: "Withdrawal" }),
   revision: "Revision",
   presses: "Pressed buttons",
   revisions: "Messages with this key",
-  /** @param {number} revision */
-  revisionOf: (revision) => (revision ? `Revision ${revision}` : "No revision"),
   thisOne: "this one",
   note: "Note",
-  fields: "Fields",
   fieldNames: /** @type {Record<string, string>} */ ({
     title: "Title", priority: "Priority", type: "Type", click: "Link", actions: "Buttons", attach: "Files", mention: "Mention", silent: "No sound", key: "Key",
     thread: "Thread", ttl: "Expires after, in seconds", if_gone: "If it was deleted there", unable: "If the channel cannot edit",

@@ -79,7 +79,6 @@ export const RUN = {
   cut: "shortened",
   delivery: "Output sent to",
   target: "To",
-  channel: "Channel",
   result: "Result",
   message: "Message",
   replay: "Send again",
