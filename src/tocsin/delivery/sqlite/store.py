@@ -11,7 +11,6 @@ from typing import TypeVar
 from tocsin.core.pages import ListPage
 from tocsin.core.process.identity import boot_id
 from tocsin.core.short_ids import matching
-from tocsin.core.storage.batching import Batcher, Outcomes
 from tocsin.core.storage.change_stream import SqliteChangeStream
 from tocsin.core.storage.database import Database, DatabaseError
 from tocsin.core.text.strings import storable
@@ -31,6 +30,7 @@ from tocsin.delivery.model import (
 )
 from tocsin.delivery.sqlite import lanes
 from tocsin.delivery.sqlite.accept import enqueue, record_all
+from tocsin.delivery.sqlite.batching import Batcher, Outcomes
 from tocsin.delivery.sqlite.lanes import Now, to_delivery
 from tocsin.delivery.sqlite.schema import CHANGES
 from tocsin.delivery.sqlite.search import index_words, needed_files, search

@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.store_methods import reads
 from tocsin.features.browser.model import BrowserProcess
 
 _COLUMNS = "profile, user_data_dir, pid, identity, port, started_at, ended_at, problem"
@@ -15,14 +16,11 @@ class BrowserStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def all(self) -> dict[str, BrowserProcess]:
+    @reads
+    def all(self, connection: sqlite3.Connection) -> dict[str, BrowserProcess]:
         """Return the record of each profile's browser."""
-
-        def work(connection: sqlite3.Connection) -> dict[str, BrowserProcess]:
-            rows = connection.execute(f"SELECT {_COLUMNS} FROM browser_processes ORDER BY profile")  # noqa: S608  # ours
-            return {row["profile"]: _process(row) for row in rows}
-
-        return await self._database.read(work)
+        rows = connection.execute(f"SELECT {_COLUMNS} FROM browser_processes ORDER BY profile")  # noqa: S608  # ours
+        return {row["profile"]: _process(row) for row in rows}
 
     async def put(self, process: BrowserProcess) -> None:
         """Keep a browser in place of the profile's last one."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.store_methods import reads, writes
 from tocsin.features.chat import rows
 from tocsin.features.chat.model import INTERRUPTED, ChatMessage, MessageStatus
 
@@ -31,60 +32,50 @@ class AnswerStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add_text(self, message_id: str, owner: str, text: str, now: float, *, anew: bool = False) -> bool:
+    @writes
+    def add_text(
+        self, connection: sqlite3.Connection, message_id: str, owner: str, text: str, now: float, *, anew: bool = False
+    ) -> bool:
         """Append a piece to an answer, or restart it with `anew`, and record a heartbeat; return True to continue.
 
         False if a person stopped the answer, if it was deleted, or if another process owns it.
         """
+        row = _owned(connection, message_id, owner)
+        if row is None:
+            return False
+        if anew:
+            connection.execute("UPDATE chat_messages SET content = '' WHERE id = ?", [message_id])
+            rows.add_message_event(connection, "message.created", message_id, now)
+        if text:
+            seq = rows.next_number(connection, row["conversation_id"])
+            connection.execute(_ADD_TEXT, [text, seq, now, message_id])
+            data = {"message_id": message_id, "seq": seq, "text": text}
+            rows.add_event(connection, row["conversation_id"], seq, "message.delta", data, now)
+        else:
+            connection.execute("UPDATE chat_messages SET beat_at = ? WHERE id = ?", [now, message_id])
+        return not row["stop_asked"]
 
-        def work(connection: sqlite3.Connection) -> bool:
-            row = _owned(connection, message_id, owner)
-            if row is None:
-                return False
-            if anew:
-                connection.execute("UPDATE chat_messages SET content = '' WHERE id = ?", [message_id])
-                rows.add_message_event(connection, "message.created", message_id, now)
-            if text:
-                seq = rows.next_number(connection, row["conversation_id"])
-                connection.execute(_ADD_TEXT, [text, seq, now, message_id])
-                data = {"message_id": message_id, "seq": seq, "text": text}
-                rows.add_event(connection, row["conversation_id"], seq, "message.delta", data, now)
-            else:
-                connection.execute("UPDATE chat_messages SET beat_at = ? WHERE id = ?", [now, message_id])
-            return not row["stop_asked"]
-
-        return await self._database.write(work)
-
-    async def may_continue(self, message_id: str, owner: str) -> bool:
+    @reads
+    def may_continue(self, connection: sqlite3.Connection, message_id: str, owner: str) -> bool:
         """Return True if the owner still owns the answer and it was not stopped."""
+        row = _owned(connection, message_id, owner)
+        return row is not None and not row["stop_asked"]
 
-        def work(connection: sqlite3.Connection) -> bool:
-            row = _owned(connection, message_id, owner)
-            return row is not None and not row["stop_asked"]
-
-        return await self._database.read(work)
-
-    async def finish(self, message_id: str, owner: str, end: AnswerEnd, now: float) -> None:
+    @writes
+    def finish(self, connection: sqlite3.Connection, message_id: str, owner: str, end: AnswerEnd, now: float) -> None:
         """Record the end of an answer, once."""
+        if _owned(connection, message_id, owner) is not None:
+            _finish(connection, message_id, end, now)
 
-        def work(connection: sqlite3.Connection) -> None:
-            if _owned(connection, message_id, owner) is not None:
-                _finish(connection, message_id, end, now)
-
-        await self._database.write(work)
-
-    async def ask_to_stop(self, conversation_id: str) -> ChatMessage | None:
+    @writes
+    def ask_to_stop(self, connection: sqlite3.Connection, conversation_id: str) -> ChatMessage | None:
         """Ask the process that writes an answer in a conversation to stop; return the answer, if there is one."""
-
-        def work(connection: sqlite3.Connection) -> ChatMessage | None:
-            rows.find_conversation(connection, conversation_id)
-            row = connection.execute(_WRITTEN, [conversation_id]).fetchone()
-            if row is None:
-                return None
-            connection.execute("UPDATE chat_messages SET stop_asked = 1 WHERE id = ?", [row["id"]])
-            return rows.to_message(row)
-
-        return await self._database.write(work)
+        rows.find_conversation(connection, conversation_id)
+        row = connection.execute(_WRITTEN, [conversation_id]).fetchone()
+        if row is None:
+            return None
+        connection.execute("UPDATE chat_messages SET stop_asked = 1 WHERE id = ?", [row["id"]])
+        return rows.to_message(row)
 
     async def interrupt(self, is_dead: Callable[[str, str, float], bool], now: float) -> int:
         """End the answers whose owner has ended; return how many.

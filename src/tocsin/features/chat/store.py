@@ -11,6 +11,7 @@ from tocsin.core.ids import new_id
 from tocsin.core.pages import ListPage
 from tocsin.core.records.marks import Flat, after
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.store_methods import reads, writes
 from tocsin.features.chat import rows
 from tocsin.features.chat.model import (
     ASSISTANT,
@@ -82,12 +83,12 @@ class ChatStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def create(self, title: str, system_prompt: str, model: str, now: float) -> ChatConversation:
-        def work(connection: sqlite3.Connection) -> ChatConversation:
-            id_ = _create(connection, title, system_prompt, model, now)
-            return rows.find_conversation(connection, id_)
-
-        return await self._database.write(work)
+    @writes
+    def create(
+        self, connection: sqlite3.Connection, title: str, system_prompt: str, model: str, now: float
+    ) -> ChatConversation:
+        id_ = _create(connection, title, system_prompt, model, now)
+        return rows.find_conversation(connection, id_)
 
     async def search(self, text: str, limit: int, cursor: str) -> ListPage[ChatConversation]:
         """Return the conversations with a text in title or messages; `cursor` comes from the previous page."""
@@ -111,31 +112,27 @@ class ChatStore:
 
         return await self._database.read(lambda c: [rows.to_conversation(row) for row in c.execute(sql, ids)])
 
-    async def transcript(self, conversation_id: str, limit: int, before: str = "") -> Transcript:
+    @reads
+    def transcript(
+        self, connection: sqlite3.Connection, conversation_id: str, limit: int, before: str = ""
+    ) -> Transcript:
         """Return a conversation with its last messages, or the last before one; raises UnknownConversationError."""
+        connection.execute("BEGIN")  # all reads see the state at one event number
+        try:
+            conversation = rows.find_conversation(connection, conversation_id)
+            place = _place(connection, conversation_id, before) if before else 2**62
+            found = connection.execute(_MESSAGES, [conversation_id, place, limit + 1]).fetchall()
+        finally:
+            connection.execute("COMMIT")
+        messages = [rows.to_message(row) for row in reversed(found[:limit])]
+        return Transcript(conversation, messages, len(found) > limit)
 
-        def work(connection: sqlite3.Connection) -> Transcript:
-            connection.execute("BEGIN")  # all reads see the state at one event number
-            try:
-                conversation = rows.find_conversation(connection, conversation_id)
-                place = _place(connection, conversation_id, before) if before else 2**62
-                found = connection.execute(_MESSAGES, [conversation_id, place, limit + 1]).fetchall()
-            finally:
-                connection.execute("COMMIT")
-            messages = [rows.to_message(row) for row in reversed(found[:limit])]
-            return Transcript(conversation, messages, len(found) > limit)
-
-        return await self._database.read(work)
-
-    async def delete(self, conversation_id: str) -> None:
+    @writes
+    def delete(self, connection: sqlite3.Connection, conversation_id: str) -> None:
         """Delete a conversation with its messages, events and files; raises UnknownConversationError."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            rows.find_conversation(connection, conversation_id)
-            for sql in _DELETE:
-                connection.execute(sql, [conversation_id])
-
-        await self._database.write(work)
+        rows.find_conversation(connection, conversation_id)
+        for sql in _DELETE:
+            connection.execute(sql, [conversation_id])
 
     async def begin(self, draft: MessageDraft, owner: str, now: float) -> BegunAnswer:
         """Record a question and its pending answer, which `owner` writes.
@@ -151,49 +148,38 @@ class ChatStore:
 
         await self._database.execute("INSERT INTO chat_attachments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '')", row)
 
-    async def attachments(self, ids: Collection[str]) -> dict[str, AttachmentContent]:
+    @reads
+    def attachments(self, connection: sqlite3.Connection, ids: Collection[str]) -> dict[str, AttachmentContent]:
         """Return the contents of files by ID."""
         sql = f"SELECT * FROM chat_attachments WHERE id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks only
+        found = connection.execute(sql, list(ids))
+        return {row["id"]: AttachmentContent(_info(row), row["text"], row["data"]) for row in found}
 
-        def work(connection: sqlite3.Connection) -> dict[str, AttachmentContent]:
-            found = connection.execute(sql, list(ids))
-            return {row["id"]: AttachmentContent(_info(row), row["text"], row["data"]) for row in found}
+    @reads
+    def events(self, connection: sqlite3.Connection, conversation_id: str, after: int) -> ChatEvents:
+        connection.execute("BEGIN")  # both statements see the same rows
+        try:
+            found = connection.execute(_EVENTS, [conversation_id, after]).fetchall()
+            row = connection.execute(_END, [conversation_id]).fetchone()
+        finally:
+            connection.execute("COMMIT")
+        if row is None:
+            return ChatEvents((), None)
+        complete = found[0]["seq"] == after + 1 if found else row["seq"] == after
+        return ChatEvents([(each["seq"], each["event"], each["data"]) for each in found], row["seq"], complete)
 
-        return await self._database.read(work)
-
-    async def events(self, conversation_id: str, after: int) -> ChatEvents:
-        def work(connection: sqlite3.Connection) -> ChatEvents:
-            connection.execute("BEGIN")  # both statements see the same rows
-            try:
-                found = connection.execute(_EVENTS, [conversation_id, after]).fetchall()
-                row = connection.execute(_END, [conversation_id]).fetchone()
-            finally:
-                connection.execute("COMMIT")
-            if row is None:
-                return ChatEvents((), None)
-            complete = found[0]["seq"] == after + 1 if found else row["seq"] == after
-            return ChatEvents([(each["seq"], each["event"], each["data"]) for each in found], row["seq"], complete)
-
-        return await self._database.read(work)
-
-    async def before_question(self, conversation_id: str) -> int | None:
+    @reads
+    def before_question(self, connection: sqlite3.Connection, conversation_id: str) -> int | None:
         """Return the number before the events of the last question; `None` if they were pruned."""
+        row = connection.execute(_QUESTION, [conversation_id, USER]).fetchone()
+        return None if row is None else int(row["seq"]) - 1
 
-        def work(connection: sqlite3.Connection) -> int | None:
-            row = connection.execute(_QUESTION, [conversation_id, USER]).fetchone()
-            return None if row is None else int(row["seq"]) - 1
-
-        return await self._database.read(work)
-
-    async def prune(self, now: float) -> None:
+    @writes
+    def prune(self, connection: sqlite3.Connection, now: float) -> None:
         """Delete old events, and files without a message."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM chat_events WHERE at < ?", [now - rows.KEEP_EVENTS_S])
-            sql = "DELETE FROM chat_attachments WHERE message_id = '' AND created_at < ?"
-            connection.execute(sql, [now - _UNUSED_S])
-
-        await self._database.write(work)
+        connection.execute("DELETE FROM chat_events WHERE at < ?", [now - rows.KEEP_EVENTS_S])
+        sql = "DELETE FROM chat_attachments WHERE message_id = '' AND created_at < ?"
+        connection.execute(sql, [now - _UNUSED_S])
 
 
 _MATCHES = """

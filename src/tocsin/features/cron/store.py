@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from tocsin.core.ids import new_id
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.store_methods import reads, writes
 from tocsin.features.cron.model import (
     CronJob,
     JobChangedError,
@@ -49,80 +50,69 @@ class JobStore:
         """Return one job; raises UnknownJobError."""
         return await self._database.read(lambda connection: find_job(connection, name_or_id))
 
-    async def find(self, job_id: str) -> CronJob | None:
+    @reads
+    def find(self, connection: sqlite3.Connection, job_id: str) -> CronJob | None:
         """Return the job of an ID, or None if it was removed."""
+        row = connection.execute("SELECT * FROM cron_jobs WHERE id = ?", [job_id]).fetchone()
+        return _job(row) if row else None
 
-        def work(connection: sqlite3.Connection) -> CronJob | None:
-            row = connection.execute("SELECT * FROM cron_jobs WHERE id = ?", [job_id]).fetchone()
-            return _job(row) if row else None
-
-        return await self._database.read(work)
-
-    async def add(self, job: CronJob) -> None:
+    @writes
+    def add(self, connection: sqlite3.Connection, job: CronJob) -> None:
         """Add a job; raises JobNameTakenError if its name is taken."""
         row = row_of(job)
         names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
+        _refuse_taken(connection, job)
+        connection.execute(f"INSERT INTO cron_jobs ({names}) VALUES ({marks})", row)  # noqa: S608  # our own names
 
-        def work(connection: sqlite3.Connection) -> None:
-            _refuse_taken(connection, job)
-            connection.execute(f"INSERT INTO cron_jobs ({names}) VALUES ({marks})", row)  # noqa: S608  # our own names
-
-        await self._database.write(work)
-
-    async def change(self, job_id: str, edit: Callable[[CronJob], CronJob], *, version: int | None = None) -> CronJob:
+    @writes
+    def change(
+        self,
+        connection: sqlite3.Connection,
+        job_id: str,
+        edit: Callable[[CronJob], CronJob],
+        *,
+        version: int | None = None,
+    ) -> CronJob:
         """Replace a job by the result of `edit`, in one transaction.
 
         Raises UnknownJobError, JobNameTakenError, and JobChangedError where it has another `version` than that one.
         """
+        before = find_job(connection, job_id)
+        if version is not None:
+            _refuse_changed(before, version)
+        job = edit(before)
+        if job == before:
+            return before
+        job = replace(job, next_at=job.next_due(), version=before.version + 1)
+        _refuse_taken(connection, job)
+        row = row_of(job)
+        sets = ", ".join(f"{name} = :{name}" for name in row)
+        connection.execute(f"UPDATE cron_jobs SET {sets} WHERE id = :id", row)  # noqa: S608  # our own names
+        return job
 
-        def work(connection: sqlite3.Connection) -> CronJob:
-            before = find_job(connection, job_id)
-            if version is not None:
-                _refuse_changed(before, version)
-            job = edit(before)
-            if job == before:
-                return before
-            job = replace(job, next_at=job.next_due(), version=before.version + 1)
-            _refuse_taken(connection, job)
-            row = row_of(job)
-            sets = ", ".join(f"{name} = :{name}" for name in row)
-            connection.execute(f"UPDATE cron_jobs SET {sets} WHERE id = :id", row)  # noqa: S608  # our own names
-            return job
-
-        return await self._database.write(work)
-
-    async def remove(self, job_id: str, *, version: int | None = None) -> None:
+    @writes
+    def remove(self, connection: sqlite3.Connection, job_id: str, *, version: int | None = None) -> None:
         """Delete a job; its runs stay. Raises JobChangedError if it has another `version`."""
+        if version is not None:
+            _refuse_changed(find_job(connection, job_id), version)
+        connection.execute("DELETE FROM cron_jobs WHERE id = ?", [job_id])
+        connection.execute("DELETE FROM cron_failing WHERE job_id = ?", [job_id])
+        connection.execute("DELETE FROM cron_successes WHERE job_id = ?", [job_id])
 
-        def work(connection: sqlite3.Connection) -> None:
-            if version is not None:
-                _refuse_changed(find_job(connection, job_id), version)
-            connection.execute("DELETE FROM cron_jobs WHERE id = ?", [job_id])
-            connection.execute("DELETE FROM cron_failing WHERE job_id = ?", [job_id])
-            connection.execute("DELETE FROM cron_successes WHERE job_id = ?", [job_id])
-
-        await self._database.write(work)
-
-    async def outcomes(self) -> "tuple[dict[str, float], set[str]]":
+    @reads
+    def outcomes(self, connection: sqlite3.Connection) -> "tuple[dict[str, float], set[str]]":
         """Return when each job succeeded last, and which jobs failed the last time, by ID."""
-
-        def work(connection: sqlite3.Connection) -> tuple[dict[str, float], set[str]]:
-            succeeded = dict(connection.execute("SELECT job_id, at FROM cron_successes").fetchall())
-            return succeeded, {row[0] for row in connection.execute("SELECT job_id FROM cron_failing")}
-
-        return await self._database.read(work)
+        succeeded = dict(connection.execute("SELECT job_id, at FROM cron_successes").fetchall())
+        return succeeded, {row[0] for row in connection.execute("SELECT job_id FROM cron_failing")}
 
     async def due(self, now: float, limit: int) -> list[CronJob]:
         return await self._database.read(lambda c: [_job(row) for row in c.execute(_DUE, [now, limit])])
 
-    async def earliest(self) -> float | None:
+    @reads
+    def earliest(self, connection: sqlite3.Connection) -> float | None:
         """Return when the next job is due."""
-
-        def work(connection: sqlite3.Connection) -> float | None:
-            found: float | None = connection.execute("SELECT MIN(next_at) FROM cron_jobs").fetchone()[0]
-            return found
-
-        return await self._database.read(work)
+        found: float | None = connection.execute("SELECT MIN(next_at) FROM cron_jobs").fetchone()[0]
+        return found
 
     async def ahead_of(self, now: float) -> list[CronJob]:
         """Return the jobs whose cursor is later than `now`: the clock was set back."""

@@ -4,9 +4,10 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.store_methods import writes
 from tocsin.features.heartbeats.ledger import rows
 from tocsin.features.heartbeats.ledger.messages import HeartbeatMessage, stored_messages
 from tocsin.features.heartbeats.ledger.rules import Gap, move, pass_gap, pass_time, take_ping
@@ -20,8 +21,6 @@ from tocsin.features.heartbeats.model import (
     ReceivedPing,
     RelayedPing,
 )
-
-T = TypeVar("T")
 
 HOLD_S = 60.0  # after the start, nothing is down: senders repeat what failed meanwhile
 GAP_S = 15.0  # a process that was silent for longer was not there
@@ -57,50 +56,48 @@ class HeartbeatStore:
     async def all(self) -> list[Heartbeat]:
         """Return all heartbeats by name, without removed ones."""
         sql = "SELECT * FROM heartbeats WHERE removed_at IS NULL ORDER BY name"
-        return await self._read(lambda c: [rows.heartbeat_of(row) for row in c.execute(sql)])
+        return await self._database.read(lambda c: [rows.heartbeat_of(row) for row in c.execute(sql)])
 
     async def exist(self) -> bool:
         sql = "SELECT 1 FROM heartbeats WHERE removed_at IS NULL LIMIT 1"
-        return await self._read(lambda c: c.execute(sql).fetchone() is not None)
+        return await self._database.read(lambda c: c.execute(sql).fetchone() is not None)
 
     async def get(self, name_or_id: str) -> Heartbeat:
         """Return one heartbeat; raises UnknownHeartbeatError."""
-        return await self._read(lambda c: rows.find(c, name_or_id))
+        return await self._database.read(lambda c: rows.find(c, name_or_id))
 
     async def several(self, ids: Sequence[str]) -> list[Heartbeat]:
         """Return the heartbeats of IDs that exist."""
         sql = f"SELECT * FROM heartbeats WHERE removed_at IS NULL AND id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks
-        return await self._read(lambda c: [rows.heartbeat_of(row) for row in c.execute(sql, list(ids))])
+        return await self._database.read(lambda c: [rows.heartbeat_of(row) for row in c.execute(sql, list(ids))])
 
-    async def change_all(self, work: "Callable[[sqlite3.Connection, dict[str, Heartbeat]], Any]") -> Any:
+    @writes
+    def change_all(
+        self, connection: sqlite3.Connection, work: "Callable[[sqlite3.Connection, dict[str, Heartbeat]], Any]"
+    ) -> Any:
         """Call `work` in one transaction, with all heartbeats by name, removed ones included."""
+        found = (rows.heartbeat_of(row) for row in connection.execute("SELECT * FROM heartbeats"))
+        return work(connection, {heartbeat.name: heartbeat for heartbeat in found})
 
-        def change(connection: sqlite3.Connection) -> Any:
-            found = (rows.heartbeat_of(row) for row in connection.execute("SELECT * FROM heartbeats"))
-            return work(connection, {heartbeat.name: heartbeat for heartbeat in found})
-
-        return await self._database.write(change)
-
-    async def change(self, name_or_id: str, edit: Callable[[Heartbeat], Heartbeat], ends: str = "") -> Heartbeat:
+    @writes
+    def change(
+        self, connection: sqlite3.Connection, name_or_id: str, edit: Callable[[Heartbeat], Heartbeat], ends: str = ""
+    ) -> Heartbeat:
         """Replace a heartbeat by the result of `edit`, in one transaction; raises UnknownHeartbeatError.
 
         `ends` says why that ends an alarm, if there is one.
         """
-
-        def work(connection: sqlite3.Connection) -> Heartbeat:
-            before = rows.find(connection, name_or_id)
-            changed = edit(before)
-            if ends:
-                rows.end_alarm(connection, before, ends)
-            rows.save(connection, changed)
-            return changed
-
-        return await self._database.write(work)
+        before = rows.find(connection, name_or_id)
+        changed = edit(before)
+        if ends:
+            rows.end_alarm(connection, before, ends)
+        rows.save(connection, changed)
+        return changed
 
     async def has(self, column: str, value: str) -> bool:
         """Whether a heartbeat has this `code` or `name`."""
         sql = f"SELECT 1 FROM heartbeats WHERE {column} = ? AND removed_at IS NULL"  # noqa: S608  # our own names
-        return await self._read(lambda c: c.execute(sql, [value]).fetchone() is not None)
+        return await self._database.read(lambda c: c.execute(sql, [value]).fetchone() is not None)
 
     async def take(
         self, column: str, value: str, ping: ReceivedPing, now: float, create: Callable[[], Heartbeat] | None = None
@@ -110,51 +107,47 @@ class HeartbeatStore:
 
     async def relayed_until(self) -> str:
         """Return the entry of the last ping from another host that was counted."""
-        row = await self._read(lambda c: c.execute("SELECT relayed FROM heartbeat_watch").fetchone())
+        row = await self._database.read(lambda c: c.execute("SELECT relayed FROM heartbeat_watch").fetchone())
         return row["relayed"] if row else ""
 
-    async def take_relayed(self, after: str, until: str, pings: Sequence[RelayedPing], now: float) -> None:
+    @writes
+    def take_relayed(
+        self, connection: sqlite3.Connection, after: str, until: str, pings: Sequence[RelayedPing], now: float
+    ) -> None:
         """Count the pings from other hosts between two entries as of when they were received, unless that was done."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            insert = "INSERT OR IGNORE INTO heartbeat_watch (id, alive_at, since) VALUES (1, ?, ?)"
-            connection.execute(insert, [now, now])
-            sql = "UPDATE heartbeat_watch SET relayed = ? WHERE relayed = ?"
-            if connection.execute(sql, [until, after]).rowcount:
-                for each in pings:
-                    _take(connection, each.column, each.value, each.ping, min(each.at, now))
-
-        await self._database.write(work)
+        insert = "INSERT OR IGNORE INTO heartbeat_watch (id, alive_at, since) VALUES (1, ?, ?)"
+        connection.execute(insert, [now, now])
+        sql = "UPDATE heartbeat_watch SET relayed = ? WHERE relayed = ?"
+        if connection.execute(sql, [until, after]).rowcount:
+            for each in pings:
+                _take(connection, each.column, each.value, each.ping, min(each.at, now))
 
     async def addresses(self) -> list[tuple[str, str]]:
         """Return code and name of all heartbeats."""
         sql = "SELECT code, name FROM heartbeats WHERE removed_at IS NULL"
-        return await self._read(lambda c: [(row["code"], row["name"]) for row in c.execute(sql)])
+        return await self._database.read(lambda c: [(row["code"], row["name"]) for row in c.execute(sql)])
 
-    async def beat(self, now: float, *, starts: bool, jump_s: float = 0.0) -> list[str]:
+    @writes
+    def beat(self, connection: sqlite3.Connection, now: float, *, starts: bool, jump_s: float = 0.0) -> list[str]:
         """Note that pings are taken at `now`; return the heartbeats for which the time before is unknown.
 
         The time since the last note is a gap if this process starts, or was silent for long. After a jump of the
         clock, everything that counts elapsed time moves.
         """
-
-        def work(connection: sqlite3.Connection) -> list[str]:
-            row = connection.execute("SELECT alive_at FROM heartbeat_watch").fetchone()
-            alive_at = row["alive_at"] if row else now
-            if jump_s < 0:
-                _move_all(connection, jump_s, now)
-                alive_at += jump_s
-                connection.execute("UPDATE heartbeat_watch SET since = since + ?", [jump_s])
-            is_gap = starts or abs(now - alive_at) > GAP_S
-            unknown = _note_gap(connection, Gap(alive_at, now), jump_s) if is_gap else []
-            sql = (
-                "INSERT INTO heartbeat_watch (id, alive_at, since) VALUES (1, :now, :now) "
-                "ON CONFLICT DO UPDATE SET alive_at = :now"
-            )
-            connection.execute(sql + (", since = :now" if is_gap else ""), {"now": now})
-            return unknown
-
-        return await self._database.write(work)
+        row = connection.execute("SELECT alive_at FROM heartbeat_watch").fetchone()
+        alive_at = row["alive_at"] if row else now
+        if jump_s < 0:
+            _move_all(connection, jump_s, now)
+            alive_at += jump_s
+            connection.execute("UPDATE heartbeat_watch SET since = since + ?", [jump_s])
+        is_gap = starts or abs(now - alive_at) > GAP_S
+        unknown = _note_gap(connection, Gap(alive_at, now), jump_s) if is_gap else []
+        sql = (
+            "INSERT INTO heartbeat_watch (id, alive_at, since) VALUES (1, :now, :now) "
+            "ON CONFLICT DO UPDATE SET alive_at = :now"
+        )
+        connection.execute(sql + (", since = :now" if is_gap else ""), {"now": now})
+        return unknown
 
     async def decide(self, now: float, limit: int, confirm: Callable[[sqlite3.Connection], None]) -> int:
         """Decide about the heartbeats that are due, while the lease holds; return their number."""
@@ -172,11 +165,11 @@ class HeartbeatStore:
                 rows.settle(connection, found, pass_time(found.definition, found.watched, now), now)
             return len(due)
 
-        return await self._database.write(work) if await self._read(look) else 0
+        return await self._database.write(work) if await self._database.read(look) else 0
 
     async def messages(self) -> list[tuple[int, HeartbeatMessage]]:
         """Return the messages that are still to be sent."""
-        return await self._read(stored_messages)
+        return await self._database.read(stored_messages)
 
     async def forget_messages(self, numbers: Sequence[int]) -> None:
         """Delete messages that were queued."""
@@ -185,12 +178,14 @@ class HeartbeatStore:
 
     async def ledgers(self, ids: Sequence[str], now: float) -> Mapping[str, Ledger]:
         """Return the ledgers of heartbeats by ID."""
-        return await self._read(lambda c: {heartbeat_id: _ledger(c, heartbeat_id, now) for heartbeat_id in ids})
+        return await self._database.read(
+            lambda c: {heartbeat_id: _ledger(c, heartbeat_id, now) for heartbeat_id in ids}
+        )
 
     async def instants(self, heartbeat_id: str) -> list[HeartbeatInstant]:
         """Return all instants of a heartbeat, the oldest first."""
         sql = "SELECT * FROM heartbeat_instants WHERE heartbeat_id = ? ORDER BY due_at"
-        return await self._read(lambda c: [_instant(row) for row in c.execute(sql, [heartbeat_id])])
+        return await self._database.read(lambda c: [_instant(row) for row in c.execute(sql, [heartbeat_id])])
 
     async def pings(self, heartbeat_id: str, limit: int, before: int | None = None) -> list[HeartbeatPing]:
         """Return the newest pings of a heartbeat."""
@@ -199,18 +194,18 @@ class HeartbeatStore:
             "USING (heartbeat_id, n) WHERE p.heartbeat_id = ? AND p.n < ? ORDER BY p.n DESC LIMIT ?"
         )
         values = [heartbeat_id, 2**62 if before is None else before, limit]
-        return await self._read(lambda c: [_ping(row) for row in c.execute(sql, values)])
+        return await self._database.read(lambda c: [_ping(row) for row in c.execute(sql, values)])
 
     async def body(self, heartbeat_id: str, n: int) -> bytes | None:
         """Return the compressed body of a ping; `None` if it is not kept."""
         sql = "SELECT body FROM heartbeat_bodies WHERE heartbeat_id = ? AND n = ?"
-        row = await self._read(lambda c: c.execute(sql, [heartbeat_id, n]).fetchone())
+        row = await self._database.read(lambda c: c.execute(sql, [heartbeat_id, n]).fetchone())
         return None if row is None else row["body"]
 
     async def key(self, purpose: str, *, create: bool = False, renew: bool = False) -> str:
         """Return the key of a purpose, empty if there is none; `renew` replaces it."""
         sql = "SELECT value FROM heartbeat_keys WHERE purpose = ?"
-        row = await self._read(lambda c: c.execute(sql, [purpose]).fetchone())
+        row = await self._database.read(lambda c: c.execute(sql, [purpose]).fetchone())
         if (row or not create) and not renew:
             return row["value"] if row else ""
         value = secrets.token_urlsafe(16)  # 22 characters, as healthchecks has them
@@ -222,28 +217,22 @@ class HeartbeatStore:
 
         return await self._database.write(work)
 
-    async def prune(self, now: float) -> None:
+    @writes
+    def prune(self, connection: sqlite3.Connection, now: float) -> None:
         """Delete old instants and changes, and what was removed long ago."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            gone = "SELECT id FROM heartbeats WHERE removed_at < ?"
-            for table in ("instants", "pings", "bodies", "changes"):
-                sql = f"DELETE FROM heartbeat_{table} WHERE heartbeat_id IN ({gone})"  # noqa: S608  # our own names
-                connection.execute(sql, [now - REMOVED_KEPT_S])
-            connection.execute("DELETE FROM heartbeats WHERE removed_at < ?", [now - REMOVED_KEPT_S])
-            connection.execute("DELETE FROM heartbeat_changes WHERE at < ?", [now - 86_400])
-            # Within 90 days all are kept, and of a rare one the newest.
-            connection.execute(
-                "DELETE FROM heartbeat_instants WHERE due_at < :before AND due_at <= (SELECT due_at FROM "
-                "heartbeat_instants AS newer WHERE newer.heartbeat_id = heartbeat_instants.heartbeat_id "
-                "ORDER BY due_at DESC LIMIT 1 OFFSET :kept)",
-                {"before": now - INSTANTS_KEPT_S, "kept": INSTANTS_KEPT},
-            )
-
-        await self._database.write(work)
-
-    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return await self._database.read(work)
+        gone = "SELECT id FROM heartbeats WHERE removed_at < ?"
+        for table in ("instants", "pings", "bodies", "changes"):
+            sql = f"DELETE FROM heartbeat_{table} WHERE heartbeat_id IN ({gone})"  # noqa: S608  # our own names
+            connection.execute(sql, [now - REMOVED_KEPT_S])
+        connection.execute("DELETE FROM heartbeats WHERE removed_at < ?", [now - REMOVED_KEPT_S])
+        connection.execute("DELETE FROM heartbeat_changes WHERE at < ?", [now - 86_400])
+        # Within 90 days all are kept, and of a rare one the newest.
+        connection.execute(
+            "DELETE FROM heartbeat_instants WHERE due_at < :before AND due_at <= (SELECT due_at FROM "
+            "heartbeat_instants AS newer WHERE newer.heartbeat_id = heartbeat_instants.heartbeat_id "
+            "ORDER BY due_at DESC LIMIT 1 OFFSET :kept)",
+            {"before": now - INSTANTS_KEPT_S, "kept": INSTANTS_KEPT},
+        )
 
 
 def _take(

@@ -16,6 +16,7 @@ from tocsin.core.pages import ListPage
 from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.change_feed import ChangeKind, note_change
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.store_methods import reads, writes
 from tocsin.features.jobs.model import (
     DiffStat,
     JobEvent,
@@ -72,22 +73,19 @@ class TaskJobStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, job: TaskJob) -> None:
+    @writes
+    def add(self, connection: sqlite3.Connection, job: TaskJob) -> None:
         """Add a job; raises TaskConflictError if another job has its branch."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            if job.branch is not None:
-                sql = "SELECT id FROM task_jobs WHERE repo = ? AND branch = ?"
-                taken = connection.execute(sql, [job.repo, job.branch]).fetchone()
-                if taken is not None:
-                    raise TaskConflictError(
-                        f"branch {job.branch} already belongs to task job {taken['id']}", hint="choose another branch"
-                    )
-            connection.execute(_INSERT, _row_of(job))
-            if job.phase is TaskPhase.READY:
-                _note(connection, job.id, JobEvent.CREATED)
-
-        await self._database.write(work)
+        if job.branch is not None:
+            sql = "SELECT id FROM task_jobs WHERE repo = ? AND branch = ?"
+            taken = connection.execute(sql, [job.repo, job.branch]).fetchone()
+            if taken is not None:
+                raise TaskConflictError(
+                    f"branch {job.branch} already belongs to task job {taken['id']}", hint="choose another branch"
+                )
+        connection.execute(_INSERT, _row_of(job))
+        if job.phase is TaskPhase.READY:
+            _note(connection, job.id, JobEvent.CREATED)
 
     async def get(self, text: str) -> TaskJob:
         """Return the only job whose ID, or the last group of it, begins with `text`; raises UnknownTaskJobError."""
@@ -119,30 +117,24 @@ class TaskJobStore:
 
         self._database.submit(lambda connection: changed(connection, job_id, note, now), done)
 
-    async def remove(self, job_id: str, *, told: bool = True) -> None:
+    @writes
+    def remove(self, connection: sqlite3.Connection, job_id: str, *, told: bool = True) -> None:
         """Delete the record of a job; `told` leaves a change, as for every job that was ever seen."""
+        gone = connection.execute("DELETE FROM task_jobs WHERE id = ?", [job_id]).rowcount
+        if gone and told:
+            _note(connection, job_id, JobEvent.DELETED)
 
-        def work(connection: sqlite3.Connection) -> None:
-            gone = connection.execute("DELETE FROM task_jobs WHERE id = ?", [job_id]).rowcount
-            if gone and told:
-                _note(connection, job_id, JobEvent.DELETED)
-
-        await self._database.write(work)
-
-    async def search(self, query: TaskJobFilter) -> ListPage[TaskJob]:
+    @reads
+    def search(self, connection: sqlite3.Connection, query: TaskJobFilter) -> ListPage[TaskJob]:
         """Return the newest matching jobs."""
         conditions, values = _conditions(query)
         where, limit = " AND ".join(conditions), max(1, min(query.limit, MAX_PAGE))
         before = query.cursor if re.fullmatch(r"[0-9a-f-]{36}", query.cursor) else "~"
-
-        def work(connection: sqlite3.Connection) -> ListPage[TaskJob]:
-            sql = f"SELECT * FROM task_jobs WHERE {where} AND id < ? ORDER BY id DESC LIMIT ?"  # noqa: S608  # our own words
-            found = [_job(row) for row in connection.execute(sql, [*values, before, limit + 1])]
-            count = f"SELECT COUNT(*) FROM task_jobs WHERE {where}"  # noqa: S608  # our own words
-            total = connection.execute(count, values).fetchone()[0]
-            return ListPage(found[:limit], found[limit - 1].id if len(found) > limit else None, total)
-
-        return await self._database.read(work)
+        sql = f"SELECT * FROM task_jobs WHERE {where} AND id < ? ORDER BY id DESC LIMIT ?"  # noqa: S608  # our own words
+        found = [_job(row) for row in connection.execute(sql, [*values, before, limit + 1])]
+        count = f"SELECT COUNT(*) FROM task_jobs WHERE {where}"  # noqa: S608  # our own words
+        total = connection.execute(count, values).fetchone()[0]
+        return ListPage(found[:limit], found[limit - 1].id if len(found) > limit else None, total)
 
     async def several(self, ids: Sequence[str]) -> list[TaskJob]:
         """Return the jobs with these IDs that exist."""

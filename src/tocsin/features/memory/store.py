@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 from tocsin.core.pages import ListPage
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.store_methods import reads, writes
 from tocsin.features.memory.model import (
     DAY_S,
     FADING_BELOW,
@@ -102,47 +103,40 @@ class MemoryStore:
         """Whether there may be entries; a query would create the database."""
         return self._database.path.exists()
 
-    async def put(self, entry: MemoryEntry, *, if_absent: bool = False) -> MemoryEntry | None:
+    @writes
+    def put(self, connection: sqlite3.Connection, entry: MemoryEntry, *, if_absent: bool = False) -> MemoryEntry | None:
         """Store an entry; return the one that it replaced. Raises EntryExistsError with `if_absent`."""
+        before = find(connection, entry.key, entry.updated_at)
+        if before and if_absent:
+            raise EntryExistsError(f"entry {entry.key} already exists", hint="choose another key, or replace it")
+        stored = replace(entry, created_at=before.created_at, access_count=before.access_count) if before else entry
+        put(connection, stored, entry.updated_at)
+        return before
 
-        def work(connection: sqlite3.Connection) -> MemoryEntry | None:
-            before = find(connection, entry.key, entry.updated_at)
-            if before and if_absent:
-                raise EntryExistsError(f"entry {entry.key} already exists", hint="choose another key, or replace it")
-            stored = replace(entry, created_at=before.created_at, access_count=before.access_count) if before else entry
-            put(connection, stored, entry.updated_at)
-            return before
-
-        return await self._database.write(work)
-
-    async def put_all(self, entries: Sequence[MemoryEntry], now: float, *, overwrite: bool) -> tuple[int, int, int]:
+    @writes
+    def put_all(
+        self, connection: sqlite3.Connection, entries: Sequence[MemoryEntry], now: float, *, overwrite: bool
+    ) -> tuple[int, int, int]:
         """Store all entries or none; return the numbers of new, replaced and skipped entries."""
+        counts = [0, 0, 0]
+        for entry in entries:
+            there = find(connection, entry.key, now) is not None
+            counts[0 if not there else 1 if overwrite else 2] += 1
+            if overwrite or not there:
+                put(connection, entry, now)
+        return counts[0], counts[1], counts[2]
 
-        def work(connection: sqlite3.Connection) -> tuple[int, int, int]:
-            counts = [0, 0, 0]
-            for entry in entries:
-                there = find(connection, entry.key, now) is not None
-                counts[0 if not there else 1 if overwrite else 2] += 1
-                if overwrite or not there:
-                    put(connection, entry, now)
-            return counts[0], counts[1], counts[2]
-
-        return await self._database.write(work)
-
-    async def add_numbered(self, entry: MemoryEntry, most: int) -> MemoryEntry:
+    @writes
+    def add_numbered(self, connection: sqlite3.Connection, entry: MemoryEntry, most: int) -> MemoryEntry:
         """Store an entry under its key with the next free number; raises InvalidEntryError for more than `most`."""
-
-        def work(connection: sqlite3.Connection) -> MemoryEntry:
-            count, highest = numbers(connection, entry.key, entry.scope)
-            if count >= most:
-                raise InvalidEntryError(
-                    f"this chat already has the maximum of {count:,} entries", hint="delete some with /forget"
-                )
-            numbered = replace(entry, key=f"{entry.key}:{highest + 1}")
-            put(connection, numbered, entry.updated_at)
-            return numbered
-
-        return await self._database.write(work)
+        count, highest = numbers(connection, entry.key, entry.scope)
+        if count >= most:
+            raise InvalidEntryError(
+                f"this chat already has the maximum of {count:,} entries", hint="delete some with /forget"
+            )
+        numbered = replace(entry, key=f"{entry.key}:{highest + 1}")
+        put(connection, numbered, entry.updated_at)
+        return numbered
 
     async def move_scope(self, old: str, new: str) -> int:
         """Move the entries of a scope to another one; return how many."""
@@ -160,57 +154,49 @@ class MemoryStore:
         )
         await self._database.execute_many(sql, [[now, key] for key in keys])
 
-    async def remove(self, key: str, now: float, scope: str = "", updated_at: float | None = None) -> MemoryEntry:
+    @writes
+    def remove(
+        self, connection: sqlite3.Connection, key: str, now: float, scope: str = "", updated_at: float | None = None
+    ) -> MemoryEntry:
         """Remove an entry so that it can be restored; with `scope`, an entry of another scope counts as unknown.
 
         Raises EntryChangedError if its last change was not at `updated_at`.
         """
+        entry = known(connection, key, now, scope)
+        if updated_at not in {None, entry.updated_at}:
+            raise EntryChangedError(f"entry {key} was changed concurrently", hint="read it again")
+        connection.execute("UPDATE memory_entries SET removed_at = ? WHERE key = ? AND removed_at IS NULL", [now, key])
+        return entry
 
-        def work(connection: sqlite3.Connection) -> MemoryEntry:
-            entry = known(connection, key, now, scope)
-            if updated_at not in {None, entry.updated_at}:
-                raise EntryChangedError(f"entry {key} was changed concurrently", hint="read it again")
-            connection.execute(
-                "UPDATE memory_entries SET removed_at = ? WHERE key = ? AND removed_at IS NULL", [now, key]
-            )
-            return entry
-
-        return await self._database.write(work)
-
-    async def restore(self, key: str, now: float) -> MemoryEntry:
+    @writes
+    def restore(self, connection: sqlite3.Connection, key: str, now: float) -> MemoryEntry:
         """Restore the entry of a key that was last removed or replaced, at full strength and without expiry.
 
         An entry that has the key now is replaced, and can itself be restored.
         """
-
-        def work(connection: sqlite3.Connection) -> MemoryEntry:
-            row = connection.execute(_LAST_REMOVED, [key, now - UNDO_DAYS * DAY_S]).fetchone()
-            if row is None:
-                raise UnknownEntryError(
-                    f"no entry {key[:128]!r} was removed or replaced in the last {UNDO_DAYS} days", hint="check the key"
-                )
-            clear(connection, key, now)
-            connection.execute(_RESTORE, {"now": now, "id": row["id"]})
-            return known(connection, key, now)
-
-        return await self._database.write(work)
-
-    async def pin(self, key: str, now: float, *, pinned: bool) -> MemoryEntry:
-        """Pin an entry, or let it fade again from now on."""
-
-        def work(connection: sqlite3.Connection) -> MemoryEntry:
-            known(connection, key, now)
-            connection.execute(
-                "UPDATE memory_entries SET pinned = ?, updated_at = ?, last_accessed_at = max(last_accessed_at, ?)"
-                " WHERE key = ? AND removed_at IS NULL",
-                [pinned, now, now, key],
+        row = connection.execute(_LAST_REMOVED, [key, now - UNDO_DAYS * DAY_S]).fetchone()
+        if row is None:
+            raise UnknownEntryError(
+                f"no entry {key[:128]!r} was removed or replaced in the last {UNDO_DAYS} days", hint="check the key"
             )
-            return known(connection, key, now)
+        clear(connection, key, now)
+        connection.execute(_RESTORE, {"now": now, "id": row["id"]})
+        return known(connection, key, now)
 
-        return await self._database.write(work)
+    @writes
+    def pin(self, connection: sqlite3.Connection, key: str, now: float, *, pinned: bool) -> MemoryEntry:
+        """Pin an entry, or let it fade again from now on."""
+        known(connection, key, now)
+        connection.execute(
+            "UPDATE memory_entries SET pinned = ?, updated_at = ?, last_accessed_at = max(last_accessed_at, ?)"
+            " WHERE key = ? AND removed_at IS NULL",
+            [pinned, now, now, key],
+        )
+        return known(connection, key, now)
 
-    async def listing(
-        self, wanted: EntryFilter, now: float, *, sort: str, limit: int, cursor: str
+    @reads
+    def listing(
+        self, connection: sqlite3.Connection, wanted: EntryFilter, now: float, *, sort: str, limit: int, cursor: str
     ) -> ListPage[MemoryEntry]:
         """Return one page; `cursor` comes from the previous page. Raises InvalidEntryError for a foreign cursor."""
         order, limit = _ORDERS[sort], max(1, min(limit, MAX_PAGE))
@@ -222,39 +208,34 @@ class MemoryStore:
             f" ORDER BY {order}, e.id LIMIT :limit"
         )
         values |= {"now": at, "half_life": None, "place": place, "after": after, "limit": limit + 1}
-
-        def work(connection: sqlite3.Connection) -> ListPage[MemoryEntry]:
-            rows = connection.execute(sql, values).fetchall()
-            last = rows[limit - 1] if len(rows) > limit else None
-            following = make_cursor(sort, last["place"], at, last["id"]) if last else None
-            return ListPage(tuple(from_row(row, now) for row in rows[:limit]), following)
-
-        return await self._database.read(work)
+        rows = connection.execute(sql, values).fetchall()
+        last = rows[limit - 1] if len(rows) > limit else None
+        following = make_cursor(sort, last["place"], at, last["id"]) if last else None
+        return ListPage(tuple(from_row(row, now) for row in rows[:limit]), following)
 
     async def count(self, wanted: EntryFilter, now: float) -> int:
         conditions, values = build_conditions(wanted)
         sql = f"SELECT count(*) FROM memory_entries e WHERE {LIVE} AND {conditions}"  # noqa: S608  # our own words
         return await self._database.read(lambda c: int(c.execute(sql, {**values, "now": now}).fetchone()[0]))
 
-    async def search(self, query: IndexQuery, wanted: EntryFilter, now: float, limit: int) -> list[Scored]:
+    @reads
+    def search(
+        self, connection: sqlite3.Connection, query: IndexQuery, wanted: EntryFilter, now: float, limit: int
+    ) -> list[Scored]:
         """Return the best matches by rank in the index times strength."""
         conditions, values = build_conditions(wanted)
         sql = _search_sql(query, conditions)
         values |= {"now": now, "match": query.match}
         values |= {f"scanned{number}": like(term) for number, term in enumerate(query.scanned)}
-
-        def work(connection: sqlite3.Connection) -> list[Scored]:
-            if query.match and not query.scanned:
-                ranked = [(row[0], row[1]) for row in connection.execute(_ranked_sql(query, self._steps[-1]), values)]
-                for end in self._steps:
-                    fits = dict(ranked[:end])
-                    best = _best_weighted(_read_weights(connection, fits, conditions, values), now, limit, fits)
-                    # Entries after these rank no better than the last of them, and strength never increases a rank.
-                    if len(ranked) < end or (len(best) == limit and best[-1].score >= ranked[end - 1][1]):
-                        return best
-            return _best_weighted(connection.execute(sql, values), now, limit)
-
-        return await self._database.read(work)
+        if query.match and not query.scanned:
+            ranked = [(row[0], row[1]) for row in connection.execute(_ranked_sql(query, self._steps[-1]), values)]
+            for end in self._steps:
+                fits = dict(ranked[:end])
+                best = _best_weighted(_read_weights(connection, fits, conditions, values), now, limit, fits)
+                # Entries after these rank no better than the last of them, and strength never increases a rank.
+                if len(ranked) < end or (len(best) == limit and best[-1].score >= ranked[end - 1][1]):
+                    return best
+        return _best_weighted(connection.execute(sql, values), now, limit)
 
     async def related(self, pairs: Sequence[str], wanted: EntryFilter, now: float, limit: int) -> list[Scored]:
         """Return the entries with the most of the given pairs of characters, weighted by strength."""

@@ -10,6 +10,7 @@ from tocsin.core import short_ids
 from tocsin.core.ids import new_id
 from tocsin.core.pages import ListPage
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.store_methods import reads, writes
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.notifications.model import (
     KEEP,
@@ -81,30 +82,24 @@ class NotificationStore:
 
         return await short_ids.resolve_id(text, find, _unknown, "notifications")
 
-    async def several(self, ids: Sequence[str]) -> list[Notification]:
+    @reads
+    def several(self, connection: sqlite3.Connection, ids: Sequence[str]) -> list[Notification]:
         """Return the existing notifications with these IDs."""
         sql = f"SELECT {_COLUMNS} FROM notifications WHERE id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks only
+        return [_notification(row) for row in connection.execute(sql, ids)]
 
-        def work(connection: sqlite3.Connection) -> list[Notification]:
-            return [_notification(row) for row in connection.execute(sql, ids)]
-
-        return await self._database.read(work)
-
-    async def search(self, query: NotificationFilter, now: float) -> ListPage[Notification]:
+    @reads
+    def search(self, connection: sqlite3.Connection, query: NotificationFilter, now: float) -> ListPage[Notification]:
         """Return the newest matching notifications."""
         conditions, values = _conditions(query, now)
         where, limit = " AND ".join(conditions), max(1, min(query.limit, MAX_PAGE))
         before = int(query.cursor) if re.fullmatch(r"[0-9]{1,18}", query.cursor) else 2**62
         sql = f"SELECT seq, {_COLUMNS} FROM notifications WHERE {where} AND seq < ? ORDER BY seq DESC LIMIT ?"  # noqa: S608  # our own words
-
-        def work(connection: sqlite3.Connection) -> ListPage[Notification]:
-            found = connection.execute(sql, [*values, before, limit + 1]).fetchall()
-            count = f"SELECT COUNT(*) FROM notifications WHERE {where}"  # noqa: S608  # our own words
-            cursor = str(found[limit - 1]["seq"]) if len(found) > limit else None
-            total = connection.execute(count, values).fetchone()[0]
-            return ListPage([_notification(row) for row in found[:limit]], cursor, total)
-
-        return await self._database.read(work)
+        found = connection.execute(sql, [*values, before, limit + 1]).fetchall()
+        count = f"SELECT COUNT(*) FROM notifications WHERE {where}"  # noqa: S608  # our own words
+        cursor = str(found[limit - 1]["seq"]) if len(found) > limit else None
+        total = connection.execute(count, values).fetchone()[0]
+        return ListPage([_notification(row) for row in found[:limit]], cursor, total)
 
     async def mark_read(self, text: str, now: float) -> tuple[Notification, bool]:
         """Mark one as read; return it, and whether it was unread."""
@@ -161,28 +156,24 @@ class NotificationStore:
             lambda connection: [_notification(row) for row in connection.execute(sql, values)]
         )
 
-    async def take_turn(self, holder: str, now: float, lease_s: float) -> SentLately | None:
+    @writes
+    def take_turn(self, connection: sqlite3.Connection, holder: str, now: float, lease_s: float) -> SentLately | None:
         """Acquire the forwarding lease for `lease_s`; return `None` while another process holds it."""
+        values = {"holder": holder, "now": now, "until": now + lease_s}
+        if not connection.execute(_TAKE_TURN, values).rowcount:
+            return None
+        connection.execute("DELETE FROM notifications_sent WHERE at <= ? OR at > ?", [now - WINDOW_S, now])
+        row = connection.execute("SELECT COUNT(*), COALESCE(MAX(digest), 0) FROM notifications_sent").fetchone()
+        return SentLately(row[0], bool(row[1]))
 
-        def work(connection: sqlite3.Connection) -> SentLately | None:
-            values = {"holder": holder, "now": now, "until": now + lease_s}
-            if not connection.execute(_TAKE_TURN, values).rowcount:
-                return None
-            connection.execute("DELETE FROM notifications_sent WHERE at <= ? OR at > ?", [now - WINDOW_S, now])
-            row = connection.execute("SELECT COUNT(*), COALESCE(MAX(digest), 0) FROM notifications_sent").fetchone()
-            return SentLately(row[0], bool(row[1]))
-
-        return await self._database.write(work)
-
-    async def mark_forwarded(self, told: Sequence[Notification], now: float, *, digest: bool) -> None:
+    @writes
+    def mark_forwarded(
+        self, connection: sqlite3.Connection, told: Sequence[Notification], now: float, *, digest: bool
+    ) -> None:
         """Record that one message forwarded all of these."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            sql = "UPDATE notifications SET due = 0, told = told + 1, told_at = ?, told_count = ? WHERE id = ?"
-            connection.executemany(sql, [[now, each.count, each.id] for each in told])
-            connection.execute("INSERT INTO notifications_sent VALUES (?, ?)", [now, digest])
-
-        await self._database.write(work)
+        sql = "UPDATE notifications SET due = 0, told = told + 1, told_at = ?, told_count = ? WHERE id = ?"
+        connection.executemany(sql, [[now, each.count, each.id] for each in told])
+        connection.execute("INSERT INTO notifications_sent VALUES (?, ?)", [now, digest])
 
     async def give_up(self, untold: Sequence[Notification]) -> None:
         """Record that these have no receiver: they stay in the list."""

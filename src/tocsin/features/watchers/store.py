@@ -14,6 +14,7 @@ from typing import NamedTuple
 from tocsin.core.ids import new_id
 from tocsin.core.process.identity import is_dead
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.store_methods import reads, writes
 from tocsin.features.watchers.model import (
     KEPT_S,
     LONGEST_WAIT_S,
@@ -55,92 +56,79 @@ class WatcherStore:
             lambda connection: sum(_note(connection, rule, changes, now) for rule, changes in found.items())
         )
 
-    async def due(self, rules: Sequence[WatcherRule], now: float) -> dict[str, float]:
+    @reads
+    def due(self, connection: sqlite3.Connection, rules: Sequence[WatcherRule], now: float) -> dict[str, float]:
         """Return the seconds until each rule with waiting changes has work to do; 0 is now."""
+        found = {}
+        for rule in rules:
+            first = _first_due(connection, rule)
+            if first is not None:
+                rests_s = first - now if _horizon(rule, first, now) == now else 0.0
+                found[rule.name] = max(rests_s, _cooling_s(connection, rule, now), 0.0)
+        return found
 
-        def work(connection: sqlite3.Connection) -> dict[str, float]:
-            found = {}
-            for rule in rules:
-                first = _first_due(connection, rule)
-                if first is not None:
-                    rests_s = first - now if _horizon(rule, first, now) == now else 0.0
-                    found[rule.name] = max(rests_s, _cooling_s(connection, rule, now), 0.0)
-            return found
-
-        return await self._database.read(work)
-
-    async def take(self, rule: WatcherRule, now: float) -> TakenChange | None:
+    @writes
+    def take(self, connection: sqlite3.Connection, rule: WatcherRule, now: float) -> TakenChange | None:
         """Take the next due change of a rule; `None` if there is none.
 
         It counts as acted on once its run is recorded, and `began` tells that; else `redo` has it wait again.
         """
-
-        def work(connection: sqlite3.Connection) -> TakenChange | None:
-            if _cooling_s(connection, rule, now) > 0:
-                return None
-            first = _first_due(connection, rule)
-            if first is None:
-                return None
-            values = {"rule": rule.name, "horizon": _horizon(rule, first, now)}
-            order = "due_at DESC, id DESC" if rule.cooldown_seconds else "due_at, id"
-            sql = f"SELECT * FROM watcher_events WHERE {_IS_DUE} ORDER BY {order} LIMIT 1"  # noqa: S608  # our own
-            row = connection.execute(sql, values).fetchone()
-            if row is None:
-                return None
-            taken = TakenChange(_change(row), new_id(), row["id"])
-            decided = "UPDATE watcher_events SET due_at = NULL, run_id = ? WHERE id = ?"
-            connection.execute(decided, [taken.run_id, row["id"]])
-            connection.execute("INSERT INTO watcher_taken VALUES (?, ?, ?)", [taken.run_id, row["id"], row["due_at"]])
-            _note_acting(connection, rule, now)
-            if rule.cooldown_seconds:
-                skip = f"UPDATE watcher_events SET due_at = NULL, note = :note WHERE {_IS_DUE}"  # noqa: S608  # our own
-                connection.execute(skip, {**values, "note": _COOLED_DOWN})
-            return taken
-
-        return await self._database.write(work)
+        if _cooling_s(connection, rule, now) > 0:
+            return None
+        first = _first_due(connection, rule)
+        if first is None:
+            return None
+        values = {"rule": rule.name, "horizon": _horizon(rule, first, now)}
+        order = "due_at DESC, id DESC" if rule.cooldown_seconds else "due_at, id"
+        sql = f"SELECT * FROM watcher_events WHERE {_IS_DUE} ORDER BY {order} LIMIT 1"  # noqa: S608  # our own
+        row = connection.execute(sql, values).fetchone()
+        if row is None:
+            return None
+        taken = TakenChange(_change(row), new_id(), row["id"])
+        decided = "UPDATE watcher_events SET due_at = NULL, run_id = ? WHERE id = ?"
+        connection.execute(decided, [taken.run_id, row["id"]])
+        connection.execute("INSERT INTO watcher_taken VALUES (?, ?, ?)", [taken.run_id, row["id"], row["due_at"]])
+        _note_acting(connection, rule, now)
+        if rule.cooldown_seconds:
+            skip = f"UPDATE watcher_events SET due_at = NULL, note = :note WHERE {_IS_DUE}"  # noqa: S608  # our own
+            connection.execute(skip, {**values, "note": _COOLED_DOWN})
+        return taken
 
     async def taken(self) -> list[str]:
         """Return the IDs of the runs of changes that were taken, which may not be recorded."""
         sql = "SELECT run_id FROM watcher_taken"
         return await self._database.read(lambda c: [row["run_id"] for row in c.execute(sql)])
 
-    async def began(self, taken: TakenChange) -> bool:
+    @writes
+    def began(self, connection: sqlite3.Connection, taken: TakenChange) -> bool:
         """Note that the run of a taken change is recorded; return False if the change waits again."""
-
-        def work(connection: sqlite3.Connection) -> bool:
-            _drop_taken(connection, taken.run_id)  # unless another process did, which saw the run
-            acts = "SELECT 1 FROM watcher_events WHERE id = ? AND run_id = ?"
-            return connection.execute(acts, [taken.event, taken.run_id]).fetchone() is not None
-
-        return await self._database.write(work)
+        _drop_taken(connection, taken.run_id)  # unless another process did, which saw the run
+        acts = "SELECT 1 FROM watcher_events WHERE id = ? AND run_id = ?"
+        return connection.execute(acts, [taken.event, taken.run_id]).fetchone() is not None
 
     async def settle_taken(self, run_id: str) -> None:
         """Note that the run of a change that another process took is recorded."""
         await self._database.write(lambda connection: _drop_taken(connection, run_id))
 
-    async def redo(self, run_id: str) -> None:
+    @writes
+    def redo(self, connection: sqlite3.Connection, run_id: str) -> None:
         """Have a change wait again whose run was not recorded, unless the file has changed since."""
+        taken = _drop_taken(connection, run_id)
+        if taken is not None:
+            sql = "UPDATE OR IGNORE watcher_events SET run_id = NULL, due_at = ? WHERE id = ?"
+            connection.execute(sql, [taken["due_at"], taken["event"]])
 
-        def work(connection: sqlite3.Connection) -> None:
-            taken = _drop_taken(connection, run_id)
-            if taken is not None:
-                sql = "UPDATE OR IGNORE watcher_events SET run_id = NULL, due_at = ? WHERE id = ?"
-                connection.execute(sql, [taken["due_at"], taken["event"]])
-
-        await self._database.write(work)
-
-    async def note_started(self, rule: WatcherRule, change: WatchedChange, run: Run, now: float) -> None:
+    @writes
+    def note_started(
+        self, connection: sqlite3.Connection, rule: WatcherRule, change: WatchedChange, run: Run, now: float
+    ) -> None:
         """Note a change that a person has acted on."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            _note_acting(connection, rule, now)
-            sql = (
-                "INSERT INTO watcher_events (rule, at, changed_at, type, path, old_path, run_id)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)"
-            )
-            connection.execute(sql, [rule.name, now, now, change.type, *_paths(change), run.id])
-
-        await self._database.write(work)
+        _note_acting(connection, rule, now)
+        sql = (
+            "INSERT INTO watcher_events (rule, at, changed_at, type, path, old_path, run_id)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)"
+        )
+        connection.execute(sql, [rule.name, now, now, change.type, *_paths(change), run.id])
 
     async def failed(self, rule: str = "") -> list[str]:
         """Return for each file whose last run failed the ID of that run, of one rule or of all, the oldest first."""
@@ -181,34 +169,28 @@ class WatcherStore:
         sql = "SELECT COUNT(*) FROM watcher_events WHERE due_at IS NOT NULL"
         return await self._database.read(lambda c: int(c.execute(sql).fetchone()[0]))
 
-    async def states(self) -> dict[str, SeenState] | None:
+    @reads
+    def states(self, connection: sqlite3.Connection) -> dict[str, SeenState] | None:
         """Return the states of the rules by name; `None` if no process watches."""
+        lease = connection.execute("SELECT holder FROM leases WHERE name = ?", [LEASE]).fetchone()
+        if lease is None or not lease["holder"] or is_dead(lease["holder"]):
+            return None
+        found = connection.execute("SELECT * FROM watcher_states")
+        return {row["rule"]: SeenState(row["backend"], bool(row["is_watching"]), row["error"]) for row in found}
 
-        def work(connection: sqlite3.Connection) -> dict[str, SeenState] | None:
-            lease = connection.execute("SELECT holder FROM leases WHERE name = ?", [LEASE]).fetchone()
-            if lease is None or not lease["holder"] or is_dead(lease["holder"]):
-                return None
-            found = connection.execute("SELECT * FROM watcher_states")
-            return {row["rule"]: SeenState(row["backend"], bool(row["is_watching"]), row["error"]) for row in found}
-
-        return await self._database.read(work)
-
-    async def set_states(self, states: Mapping[str, SeenState]) -> list[str]:
+    @writes
+    def set_states(self, connection: sqlite3.Connection, states: Mapping[str, SeenState]) -> list[str]:
         """Note how the rules are, of all others it is not known; return those with an error to tell people, once."""
         sql = """
             INSERT INTO watcher_states (rule, backend, is_watching, error) VALUES (?, ?, ?, ?)
             ON CONFLICT (rule) DO UPDATE SET
                 backend = excluded.backend, is_watching = excluded.is_watching, error = excluded.error
         """
-
-        def work(connection: sqlite3.Connection) -> list[str]:
-            connection.execute("UPDATE watcher_states SET backend = '', is_watching = 0, error = ''")
-            connection.executemany(sql, [(n, s.backend, s.is_watching, s.error) for n, s in states.items()])
-            connection.execute("UPDATE watcher_states SET told = '' WHERE is_watching AND error = ''")
-            tell = "UPDATE watcher_states SET told = error WHERE error NOT IN ('', told) RETURNING rule"
-            return [row["rule"] for row in connection.execute(tell)]
-
-        return await self._database.write(work)
+        connection.execute("UPDATE watcher_states SET backend = '', is_watching = 0, error = ''")
+        connection.executemany(sql, [(n, s.backend, s.is_watching, s.error) for n, s in states.items()])
+        connection.execute("UPDATE watcher_states SET told = '' WHERE is_watching AND error = ''")
+        tell = "UPDATE watcher_states SET told = error WHERE error NOT IN ('', told) RETURNING rule"
+        return [row["rule"] for row in connection.execute(tell)]
 
     async def switched(self, rules: Sequence[WatcherRule]) -> list[WatcherRule]:
         """Return rules as they were switched on or off since; a later change of the file has priority."""

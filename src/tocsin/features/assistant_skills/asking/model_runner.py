@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.store_methods import reads, writes
 from tocsin.core.time.clock import Clock
 from tocsin.core.watching.ignored_files import IgnoreRules
 from tocsin.features.ability_records import AssistantRequest
@@ -31,25 +32,19 @@ class CallBudget:
         self._database = database
         self._clock = clock
 
-    async def used(self) -> int:
+    @reads
+    def used(self, connection: sqlite3.Connection) -> int:
         """Return how many questions were asked within the last hour."""
         since = self._clock.now() - HOUR_S
+        found = connection.execute("SELECT SUM(questions) FROM assistant_calls WHERE at > ?", [since]).fetchone()
+        return int(found[0] or 0)
 
-        def work(connection: sqlite3.Connection) -> int:
-            found = connection.execute("SELECT SUM(questions) FROM assistant_calls WHERE at > ?", [since]).fetchone()
-            return int(found[0] or 0)
-
-        return await self._database.read(work)
-
-    async def note(self, run_id: str, questions: int) -> None:
+    @writes
+    def note(self, connection: sqlite3.Connection, run_id: str, questions: int) -> None:
         """Record the questions of a run, and forget those that do not count any more."""
         now = self._clock.now()
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM assistant_calls WHERE at <= ?", [now - HOUR_S])
-            connection.execute("INSERT OR REPLACE INTO assistant_calls VALUES (?, ?, ?)", (run_id, now, questions))
-
-        await self._database.write(work)
+        connection.execute("DELETE FROM assistant_calls WHERE at <= ?", [now - HOUR_S])
+        connection.execute("INSERT OR REPLACE INTO assistant_calls VALUES (?, ?, ?)", (run_id, now, questions))
 
 
 class ModelRunner:

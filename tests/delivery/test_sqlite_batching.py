@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tocsin.core.storage.batching import Batcher, Outcomes
+from tocsin.delivery.sqlite.batching import Batcher, Outcomes
 
 
 class Office:
