@@ -106,14 +106,12 @@ def _why(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
     path, reason, checks = program.run(work)
     acts = all(check.ok for check in checks)
-    if out.as_json:
-        watched: dict[str, object] = {"watched": not reason, "reason": reason or None}
-        out.document({"name": arguments.name, "file": path, **watched, "acts": acts, "checks": checks})
-    else:
-        if reason:
-            out.line(f"services skip {path}: {reason}")
-        out.table(("question", "answer", "because"), [_answer(check) for check in checks])
-        out.line(f"{arguments.name} {'is active' if acts else 'is not active'} for {path}")
+    if reason:
+        out.line(f"services skip {path}: {reason}")
+    watched: dict[str, object] = {"watched": not reason, "reason": reason or None}
+    document = {"name": arguments.name, "file": path, **watched, "acts": acts, "checks": checks}
+    out.listing(document, ("question", "answer", "because"), map(_answer, checks))
+    out.line(f"{arguments.name} {'is active' if acts else 'is not active'} for {path}")
     return DONE if acts else FAILED
 
 
@@ -138,16 +136,13 @@ def _which(arguments: argparse.Namespace, out: Console, program: Program) -> int
         )
 
     path, reason, found = program.run(work)
-    if out.as_json:
-        out.document({"file": path, "watched": not reason, "reason": reason or None, "skills": found})
-        return DONE
     if reason:
         out.line(f"services skip {path}: {reason}")
-    if not found:
-        out.line(f"no skill is active for {path}")
-    else:
+    if found:
         out.table(("skill", "priority", "because"), [[str(value) for value in each.values()] for each in found])
-    return DONE
+    else:
+        out.line(f"no skill is active for {path}")
+    return out.answer({"file": path, "watched": not reason, "reason": reason or None, "skills": found})
 
 
 async def _path(skills: AssistantSkills, arguments: argparse.Namespace) -> tuple[Path, str]:

@@ -9,7 +9,7 @@ from tocsin.features.contract import Commands
 from tocsin.features.devices.service import PushDevice, PushDevices
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import add_subcommands
-from tocsin.terminal.output import DONE, Console
+from tocsin.terminal.output import Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import readable
 
@@ -41,13 +41,12 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
         return await devices.all()
 
     found = program.run(work)
-    if out.as_json:
-        out.document(found)
-    elif not found:
-        out.note("no devices; open the dashboard on one and choose `Notify this device`")
-    else:
-        out.table(("name", "service", "added by", "added"), [_row(each) for each in found])
-    return DONE
+    return out.listing(
+        found,
+        ("name", "service", "added by", "added"),
+        map(_row, found),
+        empty="no devices; open the dashboard on one and choose `Notify this device`",
+    )
 
 
 def _row(device: PushDevice) -> tuple[str, ...]:

@@ -152,16 +152,11 @@ def _row(job: TaskJob) -> tuple[str, ...]:
 
 
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    _tell(program.run(lambda jobs: jobs.get(readable(arguments.id))), out)
-    return DONE
-
-
-def _tell(job: TaskJob, out: Console) -> None:
-    if out.as_json:
-        out.document(job)
-        return
+    job = program.run(lambda jobs: jobs.get(readable(arguments.id)))
     work = {"command": job.command} if job.command else {"skill": job.skill} if job.skill else {}
-    out.table(("field", "value"), [(name, _shown(value)) for name, value in {**to_json(job), **work}.items()])
+    return out.listing(
+        job, ("field", "value"), ((name, _shown(value)) for name, value in {**to_json(job), **work}.items())
+    )
 
 
 def _shown(value: Any) -> str:

@@ -236,12 +236,10 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return await memory.listing(wanted, sort=arguments.sort, limit=arguments.limit, cursor=arguments.cursor)
 
     page = program.run(work)
-    if out.as_json:
-        out.document(page.items)
-    elif not page.items:
-        out.note("no entries; store one with `tocsin memory set KEY VALUE`")
-    else:
-        out.table(("key", "type", "scope", "strength", "value"), [_row(entry) for entry in page.items])
+    columns = ("key", "type", "scope", "strength", "value")
+    out.listing(
+        page.items, columns, map(_row, page.items), empty="no entries; store one with `tocsin memory set KEY VALUE`"
+    )
     if page.next_cursor:
         out.note(f"more results: --cursor {page.next_cursor}")
     return DONE
@@ -292,24 +290,14 @@ def _decay(arguments: argparse.Namespace, out: Console, program: Program) -> int
     report = program.run(work, writes=not arguments.dry_run)
     if not arguments.dry_run:
         out.effect_done("the decay was run")
-    if out.as_json:
-        out.document(report)
-        return DONE
-    found = report.found
+    found, more = report.found, report.found.removed - len(report.found.removed_keys)
     verb = "would be removed" if arguments.dry_run else "removed"
-    out.line(f"{found.evaluated} checked, {found.fading} decayed, {found.removed} {verb}")
-    for key in found.removed_keys:
-        out.line(key)
-    if found.removed > len(found.removed_keys):
-        out.line(f"… and {found.removed - len(found.removed_keys)} more")
-    return DONE
+    counted = f"{found.evaluated} checked, {found.fading} decayed, {found.removed} {verb}"
+    return out.answer(report, counted, *found.removed_keys, *([f"… and {more} more"] if more > 0 else []))
 
 
 def _stats(_: argparse.Namespace, out: Console, program: Program) -> int:
     stats = to_json(program.run(lambda memory: memory.stats()))
-    if out.as_json:
-        out.document(stats)
-        return DONE
     last = stats["last_decay"]
     shown = {
         **{name: stats[name] for name in ("count", "bytes", "pinned", "fading", "newest_at", "oldest_at")},
@@ -318,8 +306,7 @@ def _stats(_: argparse.Namespace, out: Console, program: Program) -> int:
         "by strength, 0 to 1": " ".join(map(str, stats["strength_histogram"])),
         "last decay": f"{last['at']}, {last['removed']} removed" if last else "never",
     }
-    out.table(("what", "value"), [(name, cell(value)) for name, value in shown.items()])
-    return DONE
+    return out.listing(stats, ("what", "value"), ((name, cell(value)) for name, value in shown.items()))
 
 
 def _export(_: argparse.Namespace, out: Console, program: Program) -> int:

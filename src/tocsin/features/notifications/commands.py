@@ -1,7 +1,6 @@
 """notifications: list, show, mark, delete, and the feed."""
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import replace
 
 from tocsin.core.audit.actions import CLI
@@ -86,13 +85,7 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         category=NotificationCategory(category) if category else None,
     )
     found = program.run(lambda opened: _newest(opened, query, arguments.limit))
-    if out.as_json:
-        out.document(found)
-    elif not found:
-        out.note("no notifications")
-    else:
-        _table(found, out)
-    return DONE
+    return out.listing(found, _COLUMNS, map(_row, found), empty="no notifications")
 
 
 async def _newest(opened: OpenNotifications, query: NotificationFilter, limit: int) -> list[Notification]:
@@ -105,9 +98,7 @@ async def _newest(opened: OpenNotifications, query: NotificationFilter, limit: i
     return found
 
 
-def _table(found: Sequence[Notification], out: Console) -> None:
-    columns = ("id", "created", "level", "category", "count", "read", "title")
-    out.table(columns, [_row(each) for each in found])
+_COLUMNS = ("id", "created", "level", "category", "count", "read", "title")
 
 
 def _row(notification: Notification) -> tuple[str, ...]:
@@ -127,12 +118,10 @@ def _unread(_: argparse.Namespace, out: Console, program: Program) -> int:
         return await opened.service.unread()
 
     unread = program.run(work)
-    if out.as_json:
-        out.document({"count": unread.count, "items": unread.items})
-        return DONE
-    out.line(f"{number_of(unread.count, 'notification')} unread")
+    document = {"count": unread.count, "items": unread.items}
+    out.answer(document, f"{number_of(unread.count, 'notification')} unread")
     if unread.items:
-        _table(unread.items, out)
+        out.table(_COLUMNS, list(map(_row, unread.items)))
     return DONE
 
 
@@ -140,19 +129,12 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(opened: OpenNotifications) -> Notification:
         return await opened.service.get(readable(arguments.id))
 
-    _tell(program.run(work), out)
+    document = to_json(program.run(work))
+    rows = [(name, cell(value)) for name, value in document.items() if name != "body"]
+    out.listing(document, ("field", "value"), rows)
+    if document["body"]:
+        out.text(f"\n{document['body']}")
     return DONE
-
-
-def _tell(found: Notification, out: Console) -> None:
-    document = to_json(found)
-    if out.as_json:
-        out.document(document)
-        return
-    body = document.pop("body")
-    out.table(("field", "value"), [(name, cell(value)) for name, value in document.items()])
-    if body:
-        out.text(f"\n{body}")
 
 
 def _read(arguments: argparse.Namespace, out: Console, program: Program) -> int:

@@ -179,12 +179,9 @@ def _show_plan(request: SshRequest, out: Console, program: Program) -> int:
         return [host.name for host in _unbroken(ssh).plan(request)]
 
     hosts, command = program.run(work), remote_command(request)
-    if out.as_json:
-        out.document(SshPlan(hosts=hosts, command=command))
-        return DONE
     for host in hosts:
         out.text(f"{host}: {command}")
-    return DONE
+    return out.answer(SshPlan(hosts=hosts, command=command))
 
 
 def _show(line: Line, out: Console) -> None:

@@ -116,10 +116,11 @@ def _init(_: argparse.Namespace, out: Console, program: Program) -> int:
     require_usable(settings.data_dir)
     recipient = vault.init(source=_CLI)
     out.effect_done("the vault was created")
-    if out.as_json:
-        out.document({"recipient": recipient, "vault": str(vault.store.vault), "identity": str(vault.store.identity)})
-    out.line(f"created {vault.store.vault} and its identity {vault.store.identity}, readable only by you")
-    out.line("back up the identity in another place: without it or another recipient, the vault cannot be opened")
+    out.answer(
+        {"recipient": recipient, "vault": str(vault.store.vault), "identity": str(vault.store.identity)},
+        f"created {vault.store.vault} and its identity {vault.store.identity}, readable only by you",
+        "back up the identity in another place: without it or another recipient, the vault cannot be opened",
+    )
     if platform() == "darwin" and vault.store.identity.parent != settings.data_dir:
         from tocsin.features.vault.programs import note_identity
 
@@ -204,14 +205,13 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     vault, _settings = _opened(program)
     ages = vault.ages()
     _tell_policies(vault, out)
-    if out.as_json:
-        times = ({"created_at": timestamp(age.created_at), "rotated_at": timestamp(age.rotated_at)} for age in ages)
-        out.document([{**to_json(age), **more} for age, more in zip(ages, times, strict=True)])
-    elif ages:
-        out.table(("name", "state", "age", "expires"), [_row(age) for age in ages])
-    else:
-        out.note("the vault is empty; store a secret with `tocsin vault set NAME`")
-    return DONE
+    times = ({"created_at": timestamp(age.created_at), "rotated_at": timestamp(age.rotated_at)} for age in ages)
+    return out.listing(
+        [{**to_json(age), **more} for age, more in zip(ages, times, strict=True)],
+        ("name", "state", "age", "expires"),
+        map(_row, ages),
+        empty="the vault is empty; store a secret with `tocsin vault set NAME`",
+    )
 
 
 def _row(age: SecretAgeRecord) -> Sequence[str]:

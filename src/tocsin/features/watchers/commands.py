@@ -141,14 +141,11 @@ def _row(record: WatcherRecord) -> tuple[str, ...]:
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     found = program.run(lambda watchers: watchers.find_rule(readable(arguments.name)))
     record = to_json(found)
-    if out.as_json:
-        out.document(record)
-        return DONE
     last = record["last_run"]
     fields = {key: value for key, value in record.items() if key not in {"recent", "last_event", "last_run"}}
     rows = [(key.replace("_", " "), cell(value)) for key, value in fields.items()]
     rows.append(("last run", f"{last['status']}, {last['started_at']}, {last['id']}" if last else "never"))
-    out.table(("field", "value"), rows)
+    out.listing(record, ("field", "value"), rows)
     if record["recent"]:
         out.line("")
         seen = [(each["at"], each["type"], each["path"], each["run_id"] or "") for each in record["recent"]]
@@ -232,9 +229,7 @@ def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     with_rule(path, rule)
     write_schemas(settings.data_dir, [WATCHERS_FILE])
     out.effect_done("the rule was written")
-    if out.as_json:
-        out.document({"name": rule.name, "file": str(path)})
-    out.line(str(path))
+    out.answer({"name": rule.name, "file": str(path)}, str(path))
     out.note(f"running services load it automatically; try it: tocsin watchers run {rule.name} FILE")
     return DONE
 

@@ -137,9 +137,6 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return describe(file, await workflows.recent(file.name), schedules), file
 
     record, file = program.run(work)
-    if out.as_json:
-        out.document(record)
-        return DONE
     last = record.last_run
     shown = {
         "name": record.name,
@@ -149,7 +146,7 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         "schedules": ", ".join(record.schedules) or "none",
         "last run": f"{last.status}, {timestamp(last.started_at)}, {last.id}" if last else "never",
     }
-    out.table(("field", "value"), list(shown.items()))
+    out.listing(record, ("field", "value"), shown.items())
     if workflow := file.read.workflow:
         waves = {node.id: str(node.wave) for node in record.graph.nodes}
         rows = [
@@ -218,9 +215,7 @@ def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         write_atomically(path, _example(name))
     write_schemas(settings.data_dir, [WORKFLOW_FILE])
     out.effect_done("the workflow was written")
-    if out.as_json:
-        out.document({"name": name, "file": str(path)})
-    out.line(str(path))
+    out.answer({"name": name, "file": str(path)}, str(path))
     out.note(f"edit it, then: tocsin workflows validate {name}")
     return DONE
 
@@ -262,9 +257,7 @@ def _run_alone(name: str, request: WorkflowRequest, out: Console, program: Progr
     async def work(workflows: Workflows) -> Run:
         begun = await workflows.begin(name, request)
         out.effect_done("the workflow was started")
-        if out.as_json:
-            out.document(begun.run)
-        out.line(begun.run.id)
+        out.answer(begun.run, begun.run.id)
         out.note(f"the run continues in the background: tocsin runs log -f {begun.run.id}")
         go_on()
         return await begun.wait()  # a waiting run goes on elsewhere when this process is ended

@@ -92,17 +92,12 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return await job_record(jobs, await jobs.get(readable(arguments.job)))
 
     record = program.run(work)
-    if out.as_json:
-        out.document(record)
-        return DONE
-    hidden = {"next_runs", "recent", "last_run", "next_run_at"}
-    rows = field_rows(record, hidden)
+    rows = field_rows(record, {"next_runs", "recent", "last_run", "next_run_at"})
     rows += [("next run", upcoming_text(each)) for each in record.next_runs]
     if last := record.summary.last_run:
         rows.append(("last run", f"{last.status} {timestamp(last.started_at) or ''} {last.reason or ''}".strip()))
         rows.append(("delivery", str(last.delivery.status)))
-    out.table(("field", "value"), rows)
-    return DONE
+    return out.listing(record, ("field", "value"), rows)
 
 
 def _logs(arguments: argparse.Namespace, out: Console, program: Program) -> int:

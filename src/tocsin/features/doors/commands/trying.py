@@ -50,12 +50,9 @@ def _test(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return await preview(doors, name, payload, arguments.request)
 
     found = program.run(work)
-    if out.as_json:
-        out.document(found)
-        return DONE
     for each in found:
         _print(out, each)
-    return DONE
+    return out.answer(found)
 
 
 def _print(out: Console, found: DoorPreview) -> None:
@@ -92,18 +89,11 @@ def _rule(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 def _presets(arguments: argparse.Namespace, out: Console, _program: Program) -> int:
     if arguments.preset is None:
-        if out.as_json:
-            out.document(preset_names())
-        for name in () if out.as_json else preset_names():
-            out.line(name)
-        return DONE
+        return out.answer(preset_names(), *preset_names())
     if arguments.preset not in preset_names():
         out.failure(
             ConfigError(f"unknown preset {arguments.preset[:60]!r}", hint=f"choose from {', '.join(preset_names())}")
         )
         return FAILED
-    if out.as_json:
-        out.document({"name": arguments.preset, "rules": preset_text(arguments.preset)})
-    else:
-        out.text(preset_text(arguments.preset))
-    return DONE
+    out.text(preset_text(arguments.preset))
+    return out.answer({"name": arguments.preset, "rules": preset_text(arguments.preset)})

@@ -39,13 +39,8 @@ def _list(_arguments: argparse.Namespace, out: Console, program: Program) -> int
     records, problem = program.run(work)
     if problem is not None:
         out.error(str(problem), _KEPT)
-    if out.as_json:
-        out.document(records)
-    elif records:
-        columns = ("name", "protocol", "profile", "secret", "requests", "last request")
-        out.table(columns, [_row(each) for each in records])
-    else:
-        out.note("no doors; add one with `tocsin doors add`")
+    columns = ("name", "protocol", "profile", "secret", "requests", "last request")
+    out.listing(records, columns, map(_row, records), empty="no doors; add one with `tocsin doors add`")
     return DONE if problem is None else MISUSED
 
 
@@ -60,11 +55,7 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return as_record(await doors.get(readable(arguments.door)))
 
     record = program.run(work)
-    if out.as_json:
-        out.document(record)
-    else:
-        out.table(("field", "value"), field_rows(record, set()))
-    return DONE
+    return out.listing(record, ("field", "value"), field_rows(record))
 
 
 def _check(_arguments: argparse.Namespace, out: Console, program: Program) -> int:

@@ -44,12 +44,8 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     records = [each for each in records if arguments.state in {None, each.state}]
     if problem:
         out.error(problem, "the last valid version remains active")
-    if out.as_json:
-        out.document(records)
-    elif records:
-        out.table(("name", "state", "expected", "last ping", "latest instants", "uptime"), list(map(_row, records)))
-    else:
-        out.note("no heartbeats; add one with `tocsin heartbeats add`")
+    columns = ("name", "state", "expected", "last ping", "latest instants", "uptime")
+    out.listing(records, columns, map(_row, records), empty="no heartbeats; add one with `tocsin heartbeats add`")
     return MISUSED if problem else DONE
 
 
@@ -67,10 +63,8 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return record, await heartbeats.pings(found.id, _SHOWN_PINGS)
 
     record, pings = program.run(work)
-    if out.as_json:
-        out.document({**to_json(record), "latest_pings": [to_json(ping) for ping in pings]})
-        return DONE
-    out.table(("field", "value"), field_rows(record, {"recent", "running"}))
+    document = {**to_json(record), "latest_pings": [to_json(ping) for ping in pings]}
+    out.listing(document, ("field", "value"), field_rows(record, {"recent", "running"}))
     if record.recent:
         marks = ", ".join(f"{mark} {word}" for word, mark in _MARKS.items())
         out.line(f"instants: {''.join(_MARKS[str(instant.state)] for instant in record.recent)}  ({marks})")
@@ -105,8 +99,5 @@ def _log(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     if body is None:
         out.note("no ping with a body is kept")
         return DONE
-    if out.as_json:
-        out.document({"ping": body[0], "body": body[1]})
-    else:
-        out.text(body[1])
-    return DONE
+    out.text(body[1])
+    return out.answer({"ping": body[0], "body": body[1]})
