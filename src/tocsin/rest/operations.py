@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 S = TypeVar("S")
 Handler = Callable[..., Any]
 _MARK = "_operation"
+_NO_CONTENT = 204
 # Problems of every operation that is not public, and of every operation with a body.
 _OF_ALL = ("validation-failed", "rate-limited", "internal-error", "not-ready")
 _USUAL = ("unauthenticated", "invalid-credentials", "forbidden", *_OF_ALL)
@@ -236,7 +237,7 @@ def operation(
     scope: str = "read",
     problems: Sequence[str] = (),
     answer: Any = None,
-    status: int = 200,
+    status: int = 0,
     once: bool = False,
     extension: bool = False,
     **further: Any,
@@ -244,8 +245,9 @@ def operation(
     """Make a method an operation; its docstring describes it, the first line is the summary.
 
     `scope` is what a token needs, empty for a public operation; only reading operations leave it out. `problems`
-    are the codes that it answers besides the usual ones; `answer` is the model of its answer. `once` honours an
-    Idempotency-Key; `extension` marks what goes beyond the counted operations. `further` goes to FastAPI, such as
+    are the codes that it answers besides the usual ones; `answer` is the model of its answer. `status` is by default
+    200, or for a DELETE 204, whose method returns nothing. `once` honours an Idempotency-Key; `extension` marks
+    what goes beyond the counted operations. `further` goes to FastAPI, such as
     `responses`, but for `media`, the types that a body may have, `unkept`, the keys of the answer that a repeated
     request gets as null, because they are secret, `own`, whose answer depends on the request alone, so that callers
     who may not read get all of it, and `direct`, which has a method called without the framework: it
@@ -255,8 +257,9 @@ def operation(
     def mark(handler: Handler) -> Handler:
         media, unkept = further.pop("media", (JSON,)), further.pop("unkept", ())
         direct, own, tool = further.pop("direct", False), further.pop("own", False), further.pop("tool", None)
+        usual = _NO_CONTENT if method == "DELETE" and answer is None else 200
         spec = OperationSpec(
-            method, path, scope, tuple(problems), answer, status, once, unkept, own, direct, extension, media,
+            method, path, scope, tuple(problems), answer, status or usual, once, unkept, own, direct, extension, media,
             tool, further,
         )  # fmt: skip
         setattr(handler, _MARK, spec)
@@ -335,7 +338,7 @@ def _without_types(answers: Mapping[int | str, Mapping[str, Any]]) -> dict[int |
 
 def _showing(handler: Handler, spec: OperationSpec) -> Handler:
     """Return a handler that renders its record as JSON and returns a response unchanged."""
-    if spec.answer is None:
+    if spec.answer is None and spec.status != _NO_CONTENT:
         return handler
 
     @wraps(handler)
@@ -343,6 +346,8 @@ def _showing(handler: Handler, spec: OperationSpec) -> Handler:
         found = await handler(**given)
         if isinstance(found, Response):
             return found
+        if spec.answer is None:
+            return Response(status_code=spec.status)
         response = JSONResponse(to_json(found, spec.answer), spec.status)
         if (head := given.get("response")) is not None:  # in which the handler set status and headers
             response.status_code = head.status_code or spec.status

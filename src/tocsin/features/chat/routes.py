@@ -171,15 +171,12 @@ class ChatRoutes:
         "/api/chat/conversations/{cid}",
         scope="run",
         problems=("not-found", "conflict", "precondition-failed"),
-        status=204,
-        answer=None,
     )
-    async def delete_conversation(self, request: Request, cid: str) -> Response:
+    async def delete_conversation(self, request: Request, cid: str) -> None:
         """Delete a conversation, and stop an answer in progress; `If-Match` is supported."""
         if "if-match" in request.headers:
             check_unchanged(request, _version((await self._chats.transcript(cid, limit=1)).conversation))
         await self._chats.delete(cid, DASHBOARD.name)
-        return Response(status_code=204)
 
     @operation(
         "POST",

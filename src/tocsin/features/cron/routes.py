@@ -206,8 +206,6 @@ class CronRoutes:
         "/api/cron/jobs/{id}",
         scope="admin",
         problems=("not-found", "conflict", "run-already-active", "precondition-failed", "validation-failed"),
-        status=204,
-        answer=None,
     )
     async def delete_cron_job(
         self,
@@ -216,12 +214,11 @@ class CronRoutes:
         caller: CallerOf,
         keep_history: Annotated[bool, Query(description="Keep the runs of the job.")] = True,
         force: Annotated[bool, Query(description="If the job is running, cancel it and then remove it.")] = False,
-    ) -> Response:
+    ) -> None:
         """Delete a job; `If-Match` is supported."""
         job = await self._jobs.get(job_id)
         check_unchanged(request, _version(job))
         await self._jobs.remove(job.id, caller, force=force, keep_history=keep_history, version=job.version)
-        return Response(status_code=204)
 
     @operation(
         "POST",

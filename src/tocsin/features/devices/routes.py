@@ -88,13 +88,11 @@ class DeviceRoutes:
         scope="admin",
         extension=True,
         problems=("not-found", "conflict", "precondition-failed"),
-        status=204,
     )
-    async def remove_device(self, request: Request, name: str, caller: CallerOf) -> Response:
+    async def remove_device(self, request: Request, name: str, caller: CallerOf) -> None:
         """Remove a device: no further message is sent to it. `If-Match` is supported."""
         check_unchanged(request, _version(await self._devices.get(name)))
         await self._devices.remove(name, caller)
-        return Response(status_code=204)
 
 
 def _version(device: PushDevice) -> list[str]:

@@ -181,14 +181,11 @@ class DoorRoutes:
         scope="admin",
         extension=True,
         problems=("not-found", "precondition-failed"),
-        status=204,
-        answer=None,
     )
-    async def delete_door(self, request: Request, door_id: DoorId, caller: CallerOf) -> Response:
+    async def delete_door(self, request: Request, door_id: DoorId, caller: CallerOf) -> None:
         """Remove a door: its address is refused at once; what it accepted is still sent. `If-Match` is supported."""
         check_unchanged(request, _version(await self._doors.get(door_id)))
         await self._doors.remove(door_id, caller)
-        return Response(status_code=204)
 
     @operation(
         "POST",

@@ -133,14 +133,11 @@ class HeartbeatRoutes:
         scope="admin",
         extension=True,
         problems=("not-found", "conflict", "precondition-failed"),
-        status=204,
-        answer=None,
     )
-    async def delete_heartbeat(self, request: Request, heartbeat_id: HeartbeatId, caller: CallerOf) -> Response:
+    async def delete_heartbeat(self, request: Request, heartbeat_id: HeartbeatId, caller: CallerOf) -> None:
         """Remove a heartbeat; its history and its address are kept for 30 days. `If-Match` is supported."""
         check_unchanged(request, _version(await self._heartbeats.get(heartbeat_id)))
         await self._heartbeats.remove(heartbeat_id, caller)
-        return Response(status_code=204)
 
     @operation(
         "POST",

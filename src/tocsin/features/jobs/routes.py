@@ -174,8 +174,6 @@ class JobRoutes:
         "/api/jobs/{jid}",
         scope="run",
         problems=("not-found", "conflict", "precondition-failed"),
-        status=204,
-        answer=None,
     )
     async def delete_job(
         self,
@@ -184,12 +182,11 @@ class JobRoutes:
         caller: CallerOf,
         delete_branch: Annotated[bool, Query(description="Delete its branch, too.")] = False,
         force: Annotated[bool, Query(description="Delete even if changes are lost.")] = False,
-    ) -> Response:
+    ) -> None:
         """Delete a task job with its work tree; `If-Match` is supported."""
         job = await self._jobs.get(jid)
         check_unchanged(request, _version(job))
         await self._jobs.delete(job.id, caller, delete_branch=delete_branch, force=force)
-        return Response(status_code=204)
 
 
 def _tagged(response: Response, job: TaskJob) -> Any:

@@ -270,15 +270,12 @@ class MemoryRoutes:
         "/api/memory/{key}",
         scope="run",
         problems=("not-found", "precondition-failed"),
-        status=204,
-        answer=None,
     )
-    async def delete_memory_entry(self, request: Request, key: str) -> Response:
+    async def delete_memory_entry(self, request: Request, key: str) -> None:
         """Delete an entry; it can be restored for 30 days. `If-Match` is supported."""
         entry = await self._memory.get(key)
         check_unchanged(request, _version(entry))
         await self._memory.delete(key, _US, updated_at=entry.updated_at)
-        return Response(status_code=204)
 
     @operation(
         "POST",

@@ -248,15 +248,12 @@ class NotificationRoutes:
         "/api/notifications/{nid}",
         scope="run",
         problems=("not-found", "precondition-failed"),
-        status=204,
-        answer=None,
     )
-    async def delete_notification(self, request: Request, nid: str) -> Response:
+    async def delete_notification(self, request: Request, nid: str) -> None:
         """Delete a notification; `If-Match` is supported."""
         if "if-match" in request.headers:
             check_unchanged(request, to_json(await self._notices.get(nid)))
         await self._notices.delete(nid, source=DASHBOARD.name)
-        return Response(status_code=204)
 
 
 def _answer(response: Response, found: Notification) -> Any:

@@ -97,15 +97,12 @@ class TokenRoutes:
         scope="admin",
         extension=True,
         problems=("not-found", "precondition-failed"),
-        status=204,
-        answer=None,
     )
-    async def revoke_token(self, request: Request, name: str, caller: CallerOf) -> Response:
+    async def revoke_token(self, request: Request, name: str, caller: CallerOf) -> None:
         """Revoke a token immediately; `If-Match` is supported."""
         if "if-match" in request.headers:
             check_unchanged(request, _version(await self._tokens.get(name)))
         await self._tokens.revoke(name, caller)
-        return Response(status_code=204)
 
 
 def _version(token: ApiToken) -> object:
