@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.reading.fields import RecordType
-from tocsin.core.reading.json_value import JsonIssue, JsonIssues, JsonValue
+from tocsin.core.reading.json_value import JsonIssue, JsonIssues, JsonValue, to_members
 from tocsin.core.reading.value import WRONG_VALUE, shorten
 from tocsin.features.context import AbilityMissingError, FeatureContext
 from tocsin.features.cron.definitions.job_fields import read_definition
@@ -27,7 +27,7 @@ class JobReader:
     def read(self, fields: Mapping[str, Any]) -> JobDefinition:
         """Return the definition that fields make; raises InvalidJobError with all mistakes."""
         issues = JsonIssues()
-        definition = read_definition(JsonValue(_members(fields), issues), self._zone)
+        definition = read_definition(JsonValue(to_members(fields), issues), self._zone)
         if definition.output:
             try:
                 self._context.output.check(definition.output)
@@ -91,10 +91,3 @@ def without_defaults(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Drop null fields, which mean their defaults; keep null for unknown keys, so that validation rejects them."""
     known = {field.name for field in JOB.fields}
     return {name: value for name, value in fields.items() if value is not None or name not in known}
-
-
-def _members(value: Any) -> Any:
-    """Return a value in the form of decoded JSON: mappings as tuples of members."""
-    if isinstance(value, Mapping):
-        return tuple((name, _members(member)) for name, member in value.items())
-    return [_members(item) for item in value] if isinstance(value, list | tuple) else value
