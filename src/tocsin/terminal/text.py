@@ -79,6 +79,11 @@ def name_and_value(text: str) -> tuple[str, str]:
     return name, value
 
 
+def add_pairs(parser: argparse.ArgumentParser, flag: str, help_text: str) -> None:
+    """Add an option for names with their values, which may be repeated."""
+    parser.add_argument(flag, action="append", default=[], type=name_and_value, metavar="NAME=VALUE", help=help_text)
+
+
 def moment(text: str) -> float:
     """Parse an argument that is RFC 3339 or Unix seconds; return Unix seconds."""
     try:

@@ -26,7 +26,7 @@ from tocsin.runs.model import HostStatus, Line, Run
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console, is_terminal
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import name_and_value, read_message, readable, whole_number
+from tocsin.terminal.text import add_pairs, read_message, readable, whole_number
 
 _NO_HOSTS = "no hosts exist; add them to ssh_hosts.yaml in the data directory, or to ~/.ssh/config"
 
@@ -89,14 +89,7 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
         help="maximum number of hosts at the same time (default: 5)",
     )
     parser.add_argument("--stop-on-failure", action="store_true", help="after a failure, do not start on further hosts")
-    parser.add_argument(
-        "--env",
-        action="append",
-        default=[],
-        type=name_and_value,
-        metavar="NAME=VALUE",
-        help="environment variable on the hosts",
-    )
+    add_pairs(parser, "--env", "environment variable on the hosts")
     parser.add_argument("--cwd", default="", metavar="DIR", help="working directory on the hosts")
     parser.add_argument("--output", default="", metavar="DESTINATION", help="profile or target to send the results to")
     parser.add_argument("--dry-run", action="store_true", help="list the hosts and the command, and run nothing")

@@ -27,7 +27,7 @@ from tocsin.runs.model import SUCCESSFUL, Line, Run, RunTrigger
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, MISUSED, Console
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import name_and_value, readable
+from tocsin.terminal.text import add_pairs, readable
 
 SHOWN_ITEMS = 20  # of `for_each`, in the text of a plan
 
@@ -68,22 +68,8 @@ def configure_workflows(parser: argparse.ArgumentParser) -> None:
 def _configure_run(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin workflows run nightly --param host=web1 --dry-run\n\n" + _EXIT_CODES
     parser.add_argument("name", help="the workflow")
-    parser.add_argument(
-        "--param",
-        action="append",
-        default=[],
-        type=name_and_value,
-        metavar="NAME=VALUE",
-        help="parameter; may be repeated",
-    )
-    parser.add_argument(
-        "--env",
-        action="append",
-        default=[],
-        type=name_and_value,
-        metavar="NAME=VALUE",
-        help="environment variable for all commands",
-    )
+    add_pairs(parser, "--param", "parameter; may be repeated")
+    add_pairs(parser, "--env", "environment variable for all commands")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--dry-run", action="store_true", help="show the plan, and run nothing")
     how.add_argument("--detach", action="store_true", help="print the ID of the run once it has started, and exit")
