@@ -41,6 +41,18 @@ class MissingSettingError(ConfigError):
     lacks_setting = True
 
 
+class NotFoundError(TocsinError):
+    """No record has this name or ID."""
+
+    code = "not-found"
+
+
+class ConflictError(TocsinError):
+    """The state of a record does not allow this, or another record has the name or ID."""
+
+    code = "conflict"
+
+
 class UnknownProfileError(TocsinError):
     """No notification profile has this name."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from tocsin.core.errors import FailureKind, TocsinError
+from tocsin.core.errors import FailureKind, NotFoundError, TocsinError
 from tocsin.core.pages import ListPage
 from tocsin.core.storage.change_stream import ChangeStream
 from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, MessageOperation, NewDelivery, Rate
@@ -21,10 +21,8 @@ ONLY_DISMISSALS = "only a dead or uncertain delivery can be dismissed"
 ONLY_CANCELS = "only a waiting delivery can be cancelled"
 
 
-class UnknownDeliveryError(TocsinError):
+class UnknownDeliveryError(NotFoundError):
     """No delivery has this ID."""
-
-    code = "not-found"
 
 
 def unknown_delivery(id_: str) -> UnknownDeliveryError:

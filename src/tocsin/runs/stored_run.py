@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ConflictError, NotFoundError, TocsinError
 from tocsin.runs.approvals import (
     ButtonPress,
     Decision,
@@ -29,22 +29,16 @@ from tocsin.runs.model import (
 OWNERS_S = 5.0  # seconds during which only the process that ran it settles a run
 
 
-class UnknownRunError(TocsinError):
+class UnknownRunError(NotFoundError):
     """No run has this ID, or it was deleted."""
 
-    code = "not-found"
 
-
-class InstantRecordedError(TocsinError):
+class InstantRecordedError(ConflictError):
     """The scheduled instant of this subject has already been recorded."""
 
-    code = "conflict"
 
-
-class RunExistsError(TocsinError):
+class RunExistsError(ConflictError):
     """A run with this ID is already recorded."""
-
-    code = "conflict"
 
 
 class RunEndedError(TocsinError):

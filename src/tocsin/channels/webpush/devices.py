@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tocsin.channels.webpush.settings import is_known_service
-from tocsin.core.errors import ChannelError, TocsinError
+from tocsin.core.errors import ChannelError, ConflictError, NotFoundError
 from tocsin.core.plugins import load_class
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.storage.documents.document import ChannelDocument
@@ -19,16 +19,12 @@ MAX_DEVICES = 500
 MAX_ENDPOINT = 1_000
 
 
-class UnknownDeviceError(TocsinError):
+class UnknownDeviceError(NotFoundError):
     """No device has this name."""
 
-    code = "not-found"
 
-
-class DeviceConflictError(TocsinError):
+class DeviceConflictError(ConflictError):
     """Another device has this name, or there are too many."""
-
-    code = "conflict"
 
 
 class Subscription(NamedTuple):

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.errors import ConfigError, NotFoundError
 from tocsin.core.reading.front_matter import PRIORITIES, Invocation, SkillDefinition
 from tocsin.core.reading.yaml_node import YamlIssue
 from tocsin.features.skill_records import Kind, SkillFinding, SkillRecord, problem_in
@@ -15,10 +15,8 @@ SECRETS, DEPENDENCIES, COMMITS = "secret-scanner", "dependency-auditor", "git-co
 WITHOUT_MODEL = (SECRETS, DEPENDENCIES, COMMITS)
 
 
-class UnknownAssistantError(TocsinError):
+class UnknownAssistantError(NotFoundError):
     """No assistant skill has this name."""
-
-    code = "not-found"
 
 
 class AssistantUnusableError(ConfigError):

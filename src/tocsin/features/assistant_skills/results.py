@@ -4,7 +4,7 @@ import json
 import sqlite3
 from dataclasses import asdict, dataclass
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import NotFoundError
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 from tocsin.features.assistant_skills.model import ChangedText
@@ -13,10 +13,8 @@ from tocsin.features.skill_records import Severity, SkillFinding
 KEPT_S = 30 * 86400.0  # as long as runs are
 
 
-class UnknownResultError(TocsinError):
+class UnknownResultError(NotFoundError):
     """No run of an assistant skill has that id."""
-
-    code = "not-found"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final, Literal, TypedDict
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ConflictError, NotFoundError, TocsinError
 from tocsin.core.records.marks import Converted, Private, TextOrNull, Time, after
 from tocsin.core.text.strings import truncate
 from tocsin.core.text.visible import one_line
@@ -21,16 +21,12 @@ ASSISTANT: Final = "assistant"
 Role = Literal["user", "assistant"]
 
 
-class UnknownConversationError(TocsinError):
+class UnknownConversationError(NotFoundError):
     """The conversation, message or attachment does not exist."""
 
-    code = "not-found"
 
-
-class ConversationBusyError(TocsinError):
+class ConversationBusyError(ConflictError):
     """An answer is in progress, or the conversation belongs to the bot."""
-
-    code = "conflict"
 
 
 class MessageReusedError(TocsinError):

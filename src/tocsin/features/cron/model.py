@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ConflictError, NotFoundError
 from tocsin.core.reading.fields import (
     BooleanType,
     ChoiceType,
@@ -34,16 +34,12 @@ KIND = "cron"
 Param = str | bool | int | float | list[Any]
 
 
-class UnknownJobError(TocsinError):
+class UnknownJobError(NotFoundError):
     """No job has this name or ID."""
 
-    code: ClassVar[str] = "not-found"
 
-
-class JobConflictError(TocsinError):
+class JobConflictError(ConflictError):
     """The state of the job, or another one of its name, does not allow this."""
-
-    code: ClassVar[str] = "conflict"
 
 
 class JobNameTakenError(JobConflictError):

@@ -7,7 +7,7 @@ from enum import StrEnum
 from ipaddress import ip_network
 from typing import Annotated, Any, ClassVar
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ConflictError, NotFoundError, TocsinError
 from tocsin.core.reading.fields import ChoiceType, IntegerType, ListType, TextType
 from tocsin.core.reading.invalid import InvalidRecordError
 from tocsin.core.reading.records import Written, record_type
@@ -19,10 +19,8 @@ DEFAULT_PROTOCOL = "webhook"
 REQUESTS_PER_MINUTE = 600
 
 
-class UnknownDoorError(TocsinError):
+class UnknownDoorError(NotFoundError):
     """No door has this name or ID."""
-
-    code: ClassVar[str] = "not-found"
 
 
 class DoorNameTakenError(TocsinError):
@@ -31,10 +29,8 @@ class DoorNameTakenError(TocsinError):
     code: ClassVar[str] = "name-taken"
 
 
-class DoorChangedError(TocsinError):
+class DoorChangedError(ConflictError):
     """Another change of the door was faster."""
-
-    code: ClassVar[str] = "conflict"
 
 
 class InvalidDoorError(InvalidRecordError):

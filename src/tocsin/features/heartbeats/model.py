@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar, NamedTuple
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ConflictError, NotFoundError
 from tocsin.core.reading.fields import ChoiceType, DurationType, IntegerType, ListType, TextType
 from tocsin.core.reading.invalid import InvalidRecordError
 from tocsin.core.reading.records import Written, record_type
@@ -22,16 +22,12 @@ GRACE_S = 600.0
 SHOWN_INSTANTS = 30
 
 
-class UnknownHeartbeatError(TocsinError):
+class UnknownHeartbeatError(NotFoundError):
     """No heartbeat has this name or ID."""
 
-    code: ClassVar[str] = "not-found"
 
-
-class HeartbeatConflictError(TocsinError):
+class HeartbeatConflictError(ConflictError):
     """The heartbeat is defined in a file, or its state does not allow this."""
-
-    code: ClassVar[str] = "conflict"
 
 
 class HeartbeatNameTakenError(HeartbeatConflictError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal, TypedDict
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ConflictError, NotFoundError, TocsinError
 from tocsin.core.records.marks import Converted, Private, Time
 
 MAX_TITLE, MAX_DESCRIPTION, MAX_COMMAND, MAX_SUMMARY = 200, 20_000, 100_000, 2_000
@@ -58,10 +58,8 @@ class JobEvent(StrEnum):
     BRANCH_UPDATED = "branch.updated"
 
 
-class UnknownTaskJobError(TocsinError):
+class UnknownTaskJobError(NotFoundError):
     """No task job has this ID."""
-
-    code = "not-found"
 
 
 class InvalidTaskJobError(TocsinError):
@@ -70,10 +68,8 @@ class InvalidTaskJobError(TocsinError):
     code = "validation-failed"
 
 
-class TaskConflictError(TocsinError):
+class TaskConflictError(ConflictError):
     """The request conflicts with existing records, with the state of a branch or with a running job."""
-
-    code = "conflict"
 
 
 class TaskTransitionError(TocsinError):

@@ -7,7 +7,7 @@ from enum import StrEnum
 from math import log2
 from typing import Annotated, ClassVar
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ConflictError, NotFoundError, TocsinError
 from tocsin.core.records.marks import Private, Time, after
 from tocsin.core.text.strings import normalise
 
@@ -41,16 +41,12 @@ class InvalidEntryError(TocsinError):
     code = "validation-failed"
 
 
-class UnknownEntryError(TocsinError):
+class UnknownEntryError(NotFoundError):
     """No entry has this key."""
 
-    code = "not-found"
 
-
-class EntryExistsError(TocsinError):
+class EntryExistsError(ConflictError):
     """An entry has this key already."""
-
-    code = "conflict"
 
 
 class EntryChangedError(TocsinError):

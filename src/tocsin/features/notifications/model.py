@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import NotFoundError, TocsinError
 from tocsin.core.records.marks import Private, Time, after
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.text.visible import one_line
@@ -19,10 +19,8 @@ MAX_TITLE, MAX_BODY, MAX_WORD = 200, 4_000, 200  # characters
 _RANKS = {NoticeLevel.INFO: 0, NoticeLevel.SUCCESS: 1, NoticeLevel.WARNING: 1, NoticeLevel.ERROR: 2}
 
 
-class UnknownNotificationError(TocsinError):
+class UnknownNotificationError(NotFoundError):
     """The notification does not exist."""
-
-    code = "not-found"
 
 
 class InvalidNoticeError(TocsinError):

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.errors import ConfigError, NotFoundError, TocsinError
 from tocsin.core.reading.fields import ChoiceType, Field, IntegerType, ListType, RecordType, TextType
 from tocsin.core.reading.front_matter import SkillDefinition
 from tocsin.core.reading.value import shorten
@@ -18,10 +18,8 @@ MAX_TIMEOUT_S = 300
 MAX_KEPT_CHARS = 64 * 1024  # of arguments and input, for a retry
 
 
-class UnknownSkillError(TocsinError):
+class UnknownSkillError(NotFoundError):
     """The skill does not exist, or cannot be run."""
-
-    code = "not-found"
 
 
 class InvalidSkillError(ConfigError):

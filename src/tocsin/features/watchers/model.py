@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import NotFoundError
 from tocsin.core.reading.fields import BooleanType, ChoiceType, IntegerType, ListType, TextType
 from tocsin.core.reading.path_patterns import PathPatterns
 from tocsin.core.reading.records import Written
@@ -26,10 +26,8 @@ SHOWN_EVENTS = 50
 KEPT_S = 86_400.0
 
 
-class UnknownWatcherError(TocsinError):
+class UnknownWatcherError(NotFoundError):
     """There is no rule of that name."""
-
-    code: ClassVar[str] = "not-found"
 
 
 class WatchEvent(StrEnum):

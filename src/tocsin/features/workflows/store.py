@@ -6,7 +6,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.errors import ConfigError, NotFoundError, TocsinError
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.storage.files import make_directory, only_writer, read_limited, refuse_others, write_atomically
 from tocsin.features.workflows.language.model import Workflow, WorkflowProblem
@@ -18,10 +18,8 @@ MAX_FILES = 1_000
 UNREADABLE = "unreadable"  # the mistake of a file that cannot be read
 
 
-class UnknownWorkflowError(TocsinError):
+class UnknownWorkflowError(NotFoundError):
     """There is no workflow of that name."""
-
-    code = "not-found"
 
 
 class WorkflowChangedError(TocsinError):

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ConflictError, TocsinError
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 
@@ -40,10 +40,8 @@ class KeyReusedError(TocsinError):
     code = "idempotency-key-reused"
 
 
-class StillRunningError(TocsinError):
+class StillRunningError(ConflictError):
     """The first request with this key is still running."""
-
-    code = "conflict"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from tocsin.channels.contract import COMMONMARK, NO_CONTENT, PLAIN, Outgoing, Re
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
-from tocsin.core.errors import ChannelError, FailureKind, RemoteError, StoreUnavailableError, TocsinError
+from tocsin.core.errors import ChannelError, FailureKind, NotFoundError, RemoteError, StoreUnavailableError, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.tasks import to_the_end
 from tocsin.core.text.strings import number_of, truncate
@@ -45,10 +45,8 @@ OnCutOff = Callable[[Sequence[Receipt]], None]
 CLOSE_S = 2.0
 
 
-class UnknownKeyError(TocsinError):
+class UnknownKeyError(NotFoundError):
     """No message to the target has the key."""
-
-    code = "not-found"
 
 
 def unknown_key(target: str, key: str) -> UnknownKeyError:

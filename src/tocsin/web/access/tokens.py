@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import NotFoundError, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.records.marks import Converted, Time
 from tocsin.core.scopes import ALL_SCOPES, SCOPES, allowed_by
@@ -42,10 +42,8 @@ class TokenNameTakenError(TocsinError):
     code = "name-taken"
 
 
-class UnknownTokenError(TocsinError):
+class UnknownTokenError(NotFoundError):
     """There is no token with that name or ID."""
-
-    code = "not-found"
 
 
 ScopeWord = Literal["read", "send", "run", "answer", "admin"]

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import NotFoundError
 from tocsin.core.process.git import GitFailedError, GitProgram, find_repository
 from tocsin.features.jobs.git.repository import GitRepository
 
 
-class RepositoryNotAllowedError(TocsinError):
+class RepositoryNotAllowedError(NotFoundError):
     """The repository does not exist, or is not below a folder of JOB_REPOSITORIES: the error is the same."""
-
-    code = "not-found"
 
 
 class RepositoryPlaces:

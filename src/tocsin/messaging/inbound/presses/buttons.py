@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from tocsin.channels.action_tokens import ActionToken
-from tocsin.core.errors import StoreUnavailableError, TocsinError
+from tocsin.core.errors import ConflictError, StoreUnavailableError, TocsinError
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.keyed import find_keyed
 from tocsin.delivery.model import Delivery
@@ -28,10 +28,8 @@ SOURCE = "action"
 _EDIT_OF = "press:"  # how the idempotency key of the edit begins that removes the buttons of a delivery
 
 
-class PressRefusedError(TocsinError):
+class PressRefusedError(ConflictError):
     """The press has no effect; the sentence is for the person."""
-
-    code = "conflict"
 
 
 @dataclass(frozen=True, slots=True)
