@@ -5,6 +5,7 @@ rejection, so that a bug in a verifier fails closed. Source: docs/facts/webhooks
 """
 
 import asyncio
+import json
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -85,6 +86,11 @@ class WebhookResponse:
     status: int = 200
     body: bytes = b""
     content_type: str = ""
+
+    @classmethod
+    def json(cls, document: Mapping[str, Any]) -> "WebhookResponse":
+        """Return an answer in JSON."""
+        return cls(200, json.dumps(document).encode(), "application/json")
 
 
 @dataclass(frozen=True, slots=True)

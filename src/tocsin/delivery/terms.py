@@ -1,21 +1,13 @@
 """When and how a message may be sent, as fields of a request or of a bus entry."""
 
 from tocsin.core.reading.fields import Field, TextType
-from tocsin.core.time.timestamps import parse_timestamp
+from tocsin.core.time.timestamps import read_timestamp
 from tocsin.delivery.model import Policy
-
-
-def _time(text: str) -> float:
-    try:
-        return parse_timestamp(text)
-    except ValueError as error:
-        raise ValueError(f"expected {error}") from None
-
 
 POLICIES = tuple(map(str, Policy))
 TIME = TextType(
     blank=True,
-    parse=_time,
+    parse=read_timestamp,
     schema={"anyOf": [{"format": "date-time"}, {"pattern": r"^[0-9]{1,11}(\.[0-9]+)?$"}]},
 )
 NOT_BEFORE = Field("not_before", TIME, doc="RFC 3339 or Unix seconds.")

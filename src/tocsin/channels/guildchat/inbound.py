@@ -1,6 +1,5 @@
 """guildchat receives: interactions and webhook events, at one address. Source: docs/facts/guildchat.md."""
 
-import json
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -59,9 +58,9 @@ class GuildchatInbound(InboundAdapter):
         if sort == 0:
             return Handshake(WebhookResponse(204))
         if sort == PING:
-            return Handshake(_json_answer({"type": 1}))
+            return Handshake(WebhookResponse.json({"type": 1}))
         if sort == AUTOCOMPLETE:
-            return Handshake(_json_answer({"type": 8, "data": {"choices": []}}))
+            return Handshake(WebhookResponse.json({"type": 8, "data": {"choices": []}}))
         return self._interaction(call) if sort in (COMMAND, COMPONENT, MODAL) else None
 
     def reply_target(self, message: InboundMessage) -> str:
@@ -72,7 +71,7 @@ class GuildchatInbound(InboundAdapter):
         """Defer the answer to an interaction, which shows a progress indicator."""
         if message is None or message.kind not in (MessageKind.COMMAND, MessageKind.CALLBACK):
             return WebhookResponse(204)
-        return _json_answer({"type": 5 if _waits_for_text(message) else 6})
+        return WebhookResponse.json({"type": 5 if _waits_for_text(message) else 6})
 
     async def start_processing_indicator(self, message: InboundMessage) -> None:
         """Show "typing", unless a deferred answer shows progress already."""
@@ -106,7 +105,7 @@ class GuildchatInbound(InboundAdapter):
         if message is None:
             # A deferred answer would show progress for 15 minutes.
             said = {"type": 4, "data": {"content": UNREADABLE, "flags": EPHEMERAL}}
-            return Handshake(_json_answer(said))
+            return Handshake(WebhookResponse.json(said))
         token = InteractionToken.of(call, self.clock.monotonic(), deferred=_waits_for_text(message))
         if token is None:
             return message
@@ -116,7 +115,3 @@ class GuildchatInbound(InboundAdapter):
 def _waits_for_text(message: InboundMessage) -> bool:
     """Whether the deferred answer is a new message; that of a button is the button's message."""
     return message.kind is MessageKind.COMMAND or message.reply_to_id is None
-
-
-def _json_answer(document: dict[str, Any]) -> WebhookResponse:
-    return WebhookResponse(200, json.dumps(document).encode(), "application/json")

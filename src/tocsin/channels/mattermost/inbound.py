@@ -1,8 +1,6 @@
 """mattermost receives: presses, whose proof is the context of their button. Source: docs/facts/mattermost.md."""
 
 import asyncio
-import json
-from collections.abc import Mapping
 from typing import ClassVar
 
 from tocsin.channels.inbound import (
@@ -61,15 +59,15 @@ class MattermostInbound(InboundAdapter):
 
     def answer_to(self, message: InboundMessage | None) -> WebhookResponse:
         """Return an empty object: the post is edited by the queue."""
-        return _answer({})
+        return WebhookResponse.json({})
 
     async def answer_stored(self, message: InboundMessage) -> WebhookResponse:
         """Return why the press has no effect, which the server shows only to the person; else an empty object."""
         hint: asyncio.Future[str] = message.reply_context[_HINT]
         done, _ = await asyncio.wait({hint}, timeout=_HINT_WITHIN_S)
         if not done or not (said := hint.result()):
-            return _answer({})
-        return _answer({"ephemeral_text": escape(said), "skip_slack_parsing": True})
+            return WebhookResponse.json({})
+        return WebhookResponse.json({"ephemeral_text": escape(said), "skip_slack_parsing": True})
 
     async def acknowledge(self, message: InboundMessage) -> None:
         """Answer the call, for which the button shows progress."""
@@ -82,7 +80,3 @@ class MattermostInbound(InboundAdapter):
             await super().answer_privately(message, response)
             return
         hint.set_result(response)
-
-
-def _answer(document: Mapping[str, object]) -> WebhookResponse:
-    return WebhookResponse(200, json.dumps(document).encode(), "application/json")

@@ -1,6 +1,5 @@
 """teamchat receives: Events API, slash commands, buttons and dialogues. Source: docs/facts/teamchat.md."""
 
-import json
 import logging
 from collections import OrderedDict
 from dataclasses import replace
@@ -66,7 +65,7 @@ class TeamchatInbound(InboundAdapter):
         if "payload" in fields:
             payload = json_object(fields["payload"]) or {}
             if payload.get("type") == "block_suggestion":
-                return Handshake(_json_answer({"options": []}))
+                return Handshake(WebhookResponse.json({"options": []}))
             return self._with_response_url(
                 read_interaction(payload, request.body, now=now), payload.get("response_url")
             )
@@ -121,7 +120,7 @@ class TeamchatInbound(InboundAdapter):
     async def _event(self, envelope: dict[str, Any]) -> InboundMessage | Handshake | None:
         sort = envelope.get("type")
         if sort == "url_verification":
-            return Handshake(_json_answer({"challenge": clean_text(envelope.get("challenge"), 1_000)}))
+            return Handshake(WebhookResponse.json({"challenge": clean_text(envelope.get("challenge"), 1_000)}))
         if sort == "app_rate_limited":
             log.warning("the provider drops events because there are too many", extra={"channel": self.name})
         if sort != "event_callback":
@@ -146,7 +145,3 @@ class TeamchatInbound(InboundAdapter):
 def _posted_at(message: InboundMessage) -> str:
     """Return the timestamp of a message in the chat, or `""` for a command or button, which has a trigger instead."""
     return "" if f"trigger:{message.id}" in message.dedupe_keys else timestamp(message.id)
-
-
-def _json_answer(document: dict[str, Any]) -> WebhookResponse:
-    return WebhookResponse(200, json.dumps(document).encode(), "application/json")

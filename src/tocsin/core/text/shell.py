@@ -7,6 +7,16 @@ from typing import Any
 
 # Linux: MAX_ARG_STRLEN, include/uapi/linux/binfmts.h; for `NAME=value` with the final NUL.
 MAX_VARIABLE_BYTES = 128 * 1024
+MAX_COMMAND = 10_000  # characters of a rule's command; longer is a script, which belongs in a file
+
+
+def read_command(text: str) -> str:
+    """Return the command of a rule; raises ValueError if it is too long or cannot be run."""
+    if "\0" in text:
+        raise ValueError("a command must not contain a NUL character")
+    if len(text) > MAX_COMMAND:
+        raise ValueError(f"a command can have at most {MAX_COMMAND:,} characters; put longer commands into a file")
+    return text
 
 
 def variable_name(*words: str) -> str:

@@ -23,6 +23,14 @@ def parse_timestamp(text: str) -> float:
     return seconds
 
 
+def read_timestamp(text: str) -> float:
+    """Parse the text of a field by `parse_timestamp`; the error begins with "expected", as those of fields do."""
+    try:
+        return parse_timestamp(text)
+    except ValueError as error:
+        raise ValueError(f"expected {error}") from None
+
+
 def _plain_seconds(text: str) -> float | None:
     try:
         return float(text)

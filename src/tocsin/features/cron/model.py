@@ -22,7 +22,7 @@ from tocsin.core.reading.records import Written, record_type
 from tocsin.core.reading.value import WRONG_VALUE
 from tocsin.core.records.marks import Converted, Flat, Private, TextOrNull, Time, after
 from tocsin.core.text.shell import params_problem
-from tocsin.core.time.timestamps import parse_timestamp
+from tocsin.core.time.timestamps import read_timestamp
 from tocsin.runs.engine.overlap import Overlap, OverlapRules
 from tocsin.runs.model import RunSpec
 from tocsin.scheduling.expression import ScheduleError
@@ -111,13 +111,6 @@ class JobSource(StrEnum):
 NAME_RULE = r"(?![\s-])[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{1,100}(?<!\s)"
 
 
-def _time(text: str) -> float:
-    try:
-        return parse_timestamp(text)
-    except ValueError as error:
-        raise ValueError(f"expected {error}") from None
-
-
 def _output_on(text: str) -> tuple[str, ...]:
     words = tuple(word.strip() for word in text.split(","))
     for word in words:
@@ -135,7 +128,7 @@ _OUTPUT_ON = TextType(
     parse=_output_on, schema={"default": str(OutputOn.ALWAYS), "pattern": rf"^\s*({_WORDS})\s*(,\s*({_WORDS})\s*)*$"}
 )
 _EXIT_CODE = IntegerType(0, 255)
-_TIME = TextType(parse=_time)
+_TIME = TextType(parse=read_timestamp)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from tocsin.core.reading.fields import (
 )
 from tocsin.core.reading.json_value import decode_json, read_json
 from tocsin.core.records.as_json import to_json
-from tocsin.core.time.timestamps import parse_timestamp
+from tocsin.core.time.timestamps import read_timestamp
 from tocsin.features.memory.model import (
     HALF_LIFE_DAYS,
     IMPORTANCE,
@@ -38,13 +38,6 @@ from tocsin.features.memory.model import (
 MAX_ACCESSES = 2**53
 
 
-def _time(text: str) -> float:
-    try:
-        return parse_timestamp(text)
-    except ValueError as error:
-        raise ValueError(f"expected {error}") from None
-
-
 # The fields of an exported entry; only key and value are required.
 ENTRY = RecordType(
     (
@@ -59,10 +52,10 @@ ENTRY = RecordType(
         Field("half_life_days", NumberType(0, LONGEST_HALF_LIFE_DAYS), nullable=True),
         Field("strength", NumberType(0, 1), doc="computed, ignored in files"),
         Field("access_count", IntegerType(0, MAX_ACCESSES), default=0),
-        Field("last_accessed_at", TextType(parse=_time)),
-        Field("created_at", TextType(parse=_time)),
-        Field("updated_at", TextType(parse=_time)),
-        Field("expires_at", TextType(parse=_time), nullable=True),
+        Field("last_accessed_at", TextType(parse=read_timestamp)),
+        Field("created_at", TextType(parse=read_timestamp)),
+        Field("updated_at", TextType(parse=read_timestamp)),
+        Field("expires_at", TextType(parse=read_timestamp), nullable=True),
     )
 )
 

@@ -19,11 +19,11 @@ from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
 from tocsin.core.records.marks import Converted, Private, after
 from tocsin.core.storage.files import WatchedFile
+from tocsin.core.text.shell import MAX_COMMAND, read_command
 from tocsin.features.triggers.captures import notes_on, substitute
 from tocsin.features.triggers.patterns import Pattern, PatternError, searchable
 
 FILE_NAME = "triggers.yaml"
-MAX_COMMAND = 10_000  # characters; longer is a script, which belongs in a file
 
 
 class TriggerEvent(StrEnum):
@@ -172,14 +172,6 @@ def _name(source: str) -> Pattern:
     return replace(_pattern(rf"\A(?:{source})\z"), source=source)
 
 
-def _command(command: str) -> str:
-    if "\0" in command:
-        raise ValueError("a command must not contain a NUL character")
-    if len(command) > MAX_COMMAND:
-        raise ValueError(f"a command can have at most {MAX_COMMAND:,} characters; put longer commands into a file")
-    return command
-
-
 RULES = ListType(
     RecordType(
         (
@@ -189,7 +181,7 @@ RULES = ListType(
             Field("action", ChoiceType(tuple(map(str, TriggerAction))), default=TriggerAction.SHELL, doc="What runs"),
             Field(
                 "command",
-                TextType(parse=_command, schema={"maxLength": MAX_COMMAND}),
+                TextType(parse=read_command, schema={"maxLength": MAX_COMMAND}),
                 required=True,
                 doc="Command, prompt, or name of a skill",
             ),

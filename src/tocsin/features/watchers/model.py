@@ -13,12 +13,12 @@ from tocsin.core.reading.fields import BooleanType, ChoiceType, IntegerType, Lis
 from tocsin.core.reading.path_patterns import PathPatterns
 from tocsin.core.reading.records import Written
 from tocsin.core.records.marks import Converted, Flat, Private, TextOrNull, Time
+from tocsin.core.text.shell import MAX_COMMAND, read_command
 from tocsin.runs.model import RunSummary
 
 KIND = "watcher"
 DEBOUNCE_MS, MAX_DEBOUNCE_MS = 500, 60_000
 MAX_COOLDOWN_S = 86_400
-MAX_COMMAND = 10_000  # characters; longer is a script, which belongs in a file
 # Who writes to a file for a minute without a pause does so for long: a log, not an upload.
 LONGEST_WAIT_S = 60.0
 MAX_WAITING = 100_000  # changes of one rule that wait for their turn
@@ -74,14 +74,6 @@ def _pattern(text: str) -> str:
     return text
 
 
-def _command(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("a command must not contain a NUL character")
-    if len(text) > MAX_COMMAND:
-        raise ValueError(f"a command can have at most {MAX_COMMAND:,} characters; put longer commands into a file")
-    return text
-
-
 def _shown_path(path: Path) -> str:
     return shown(str(path))
 
@@ -92,7 +84,7 @@ _NAME = TextType(
 )
 _PATTERNS = ListType(TextType(parse=_pattern, schema={"pattern": "^[^#]"}))
 _PATH = TextType(parse=_path, schema={"type": "string", "pattern": "^(/|~/|~$)"})
-_COMMAND_TYPE = TextType(parse=_command, schema={"maxLength": MAX_COMMAND})
+_COMMAND_TYPE = TextType(parse=read_command, schema={"maxLength": MAX_COMMAND})
 _EVENTS = ListType(ChoiceType(tuple(map(str, WatchEvent))), allow_empty=False)
 _ACTION = ChoiceType(tuple(map(str, WatcherAction)))
 _COMMAND = "Command, name of a skill or workflow, or text"
