@@ -4,7 +4,6 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +33,7 @@ from tocsin.channels.model import degraded, native
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable, choice, directory, password, port, text
 from tocsin.core.errors import ChannelError
+from tocsin.core.http.addresses import is_address
 from tocsin.core.http.departure import upload_s
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _HOST = r"(?:[\w-]{1,63}\.)*[\w-]{1,63}\.?"
 def host(value: str) -> str:
     """Read the name or IP address of a server."""
     stripped = value.strip().removeprefix("[").removesuffix("]")
-    if not re.fullmatch(_HOST, stripped) and not _is_ip_address(stripped):
+    if not re.fullmatch(_HOST, stripped) and not is_address(stripped):
         raise ValueError("a host name or an IP address, without scheme and port")
     return stripped
 
@@ -277,11 +277,3 @@ def _target_hint(target: str, accepted: str) -> str:
     if "<" in target:
         return "give only the address, without name and brackets"
     return f"write {accepted}"
-
-
-def _is_ip_address(value: str) -> bool:
-    try:
-        ip_address(value)
-    except ValueError:
-        return False
-    return True
