@@ -79,3 +79,13 @@ async def test_each_term_has_a_higher_token(database: Database):
         tokens.append(lease.token)
         await lease.release()
     assert tokens == sorted(set(tokens))
+
+
+async def test_a_service_ends_although_its_lease_cannot_be_given_back(
+    database: Database, caplog: pytest.LogCaptureFixture
+):
+    lease = lease_of(database, "one", FakeClock())
+    assert await lease.keep()
+    await database.aclose()
+    await lease.release()
+    assert "a lease could not be released" in caplog.text

@@ -6,6 +6,7 @@ so changes of the wall clock do not matter. Each takeover increments the fencing
 are rejected in the same transaction (`confirm`).
 """
 
+import logging
 import sqlite3
 from collections.abc import Callable
 from typing import ClassVar
@@ -14,6 +15,8 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.process.identity import is_dead, own_identity
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
+
+log = logging.getLogger(__name__)
 
 BEAT_S = 2.5
 SILENCE_S = 7.0  # with a check every LOOK_S, a takeover takes less than 10 s
@@ -84,12 +87,18 @@ class Lease:
         return await self._try_to_take(now)
 
     async def release(self) -> None:
-        """Release the lease, so that another process can take it at once."""
+        """Release the lease, so that another process can take it at once.
+
+        An error of the store is logged; the lease then expires.
+        """
         if not self.token:
             return
         token, self.token = self.token, 0
         sql = "UPDATE leases SET holder = '' WHERE name = ? AND token = ?"
-        await self._database.execute(sql, [self.name, token])
+        try:
+            await self._database.execute(sql, [self.name, token])
+        except TocsinError as error:
+            log.warning("a lease could not be released", extra={"lease": self.name, "reason": error.sentence()})
 
     def confirm(self, connection: sqlite3.Connection) -> None:
         """Raise LeaseLostError unless this process holds the lease, which it then does until the transaction ends."""

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tocsin.core.errors import TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.process.identity import boot_id
 from tocsin.core.service import ServiceLoop, StopEvent
@@ -106,10 +105,7 @@ class Scheduler:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._loop.run())
             await self._stop.wait()
-            try:
-                await self.lease.release()
-            except TocsinError as error:  # another process takes over when the lease expires
-                log.warning("the lease of the scheduler could not be released", extra={"reason": error.sentence()})
+            await self.lease.release()
 
     async def step(self) -> float:
         """Queue due runs, and return the seconds until the next one."""

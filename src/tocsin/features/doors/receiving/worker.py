@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tocsin.channels.attached import MAX_FILES
-from tocsin.core.errors import TocsinError
 from tocsin.core.service import ServiceLoop
 from tocsin.core.text.redaction import MASK
 from tocsin.core.text.strings import number_of, truncate
@@ -80,10 +79,7 @@ class DoorWorker:
     async def run(self) -> None:
         """Work until `stop`; another process may take over at once."""
         await self._loop.run()
-        try:
-            await self.lease.release()
-        except TocsinError as error:  # another process takes over when the lease expires
-            log.warning("the lease of doors could not be released", extra={"reason": error.sentence()})
+        await self.lease.release()
 
     async def step(self) -> float:
         """Process what is stored, and return for how many seconds there is no more."""

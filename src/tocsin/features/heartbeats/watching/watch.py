@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from tocsin.core.errors import StoreUnavailableError, TocsinError
+from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.core.text.strings import number_of
 from tocsin.features.context import Notice, NoticeLevel
@@ -58,10 +58,7 @@ class HeartbeatWatch:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._loop.run())
             await self._stop.wait()
-            try:
-                await self.lease.release()
-            except TocsinError as error:  # another process takes over when the lease expires
-                log.warning("the lease of heartbeats could not be released", extra={"reason": error.sentence()})
+            await self.lease.release()
 
     async def begin(self) -> None:
         """Find out, before the first ping, for which time no process took pings."""

@@ -248,6 +248,6 @@ class WatcherService:
     async def _end(self) -> None:
         try:
             await self._leave()
-            await self._lease.release()
-        except TocsinError as error:  # another process takes over when the lease expires
-            log.warning("the lease of the watchers could not be released", extra={"reason": error.sentence()})
+        except TocsinError as error:  # stale states are not shown once the lease has no holder
+            log.warning("the states of watchers could not be cleared", extra={"reason": error.sentence()})
+        await self._lease.release()
