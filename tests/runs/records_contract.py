@@ -141,9 +141,12 @@ class RecordsContract:
         run = made(
             actor="chat:7",
             reason="why",
+            attempt=2,
+            max_attempts=3,
             retry_of="a",
             parent_run_id="b",
             scheduled_for=999.0,
+            started_at=1001.5,
             dry_run=True,
             params={"mode": "sandboxed", "args": ["ä"]},
             env_keys=("TOKEN",),
@@ -168,8 +171,8 @@ class RecordsContract:
         assert await other.request_of(run.id) == {"a": {"b": []}}
 
     async def test_a_run_that_was_never_added_is_unknown(self, store: RunStore):
-        with pytest.raises(UnknownRunError):
-            await store.get(new_id())
+        with pytest.raises(UnknownRunError, match="nope"):
+            await store.get("nope")
 
     async def test_a_scheduled_instant_has_one_run_whoever_records_it(self, store: RunStore, other: RunStore):
         at = {"scheduled_for": 999.0, "trigger": RunTrigger.SCHEDULE}
@@ -267,14 +270,18 @@ class RecordsContract:
             await store.records.decide("cron", choose)
         assert await store.records.active(ACTIVE) == []
 
-    @pytest.mark.parametrize("end", [RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.INTERRUPTED])
-    async def test_an_end_is_recorded_once_with_the_steps_it_leaves(self, store: RunStore, end: RunStatus):
-        run = made(steps=(StepRun("a", "shell", RunStatus.RUNNING), StepRun("b", "shell")))
+    @pytest.mark.parametrize("begun", sorted(ACTIVE - {RunStatus.CANCELLING}))
+    @pytest.mark.parametrize("end", sorted(TERMINAL))
+    async def test_an_end_is_recorded_once_with_the_steps_it_leaves(
+        self, store: RunStore, end: RunStatus, begun: RunStatus
+    ):
+        run = made(begun, steps=(StepRun("a", "shell", RunStatus.RUNNING), StepRun("b", "shell")))
         await store.add(run, "me")
         ended = await store.finish(
             run.id, RunResult(end, "why", 3, None, {"code": "c", "message": "m"}), OUTPUT, 2000.0
         )
         assert (ended.status, ended.reason, ended.exit_code, ended.output) == (end, "why", 3, OUTPUT)
+        assert (ended.finished_at, ended.error) == (2000.0, {"code": "c", "message": "m"})
         assert [step.status in TERMINAL for step in ended.steps] == [True, True]
         later = await store.finish(run.id, RunResult(RunStatus.CANCELLED), RunOutput(), 3000.0)
         assert later == ended == await store.get(run.id)
@@ -291,17 +298,30 @@ class RecordsContract:
         assert [(step.name, step.attempt) for step in found.steps] == [("s0", 3), ("s1", 1), ("s2", 1)]
         assert [host.host for host in found.hosts] == ["web1"]
 
-    async def test_a_cancelled_run_keeps_the_first_reason_until_its_work_ends(self, store: RunStore, other: RunStore):
+    @pytest.mark.parametrize("end", sorted(TERMINAL - {RunStatus.CANCELLED}))
+    async def test_a_cancelled_run_keeps_the_first_reason_however_its_work_ends(
+        self, store: RunStore, other: RunStore, end: RunStatus
+    ):
         run = made()
         await store.add(run, "me")
         for reason in ("first", "second"):
             await other.request_cancel(run.id, reason, 5.0, 1500.0)
         (wish,) = await store.cancelling([run.id])
         assert (wish.run.id, wish.cancel_reason, wish.cancel_grace_s) == (run.id, "first", 5.0)
-        ended = await store.finish(run.id, RunResult(RunStatus.SUCCEEDED, "other"), OUTPUT, 2000.0)
-        assert (ended.status, ended.reason) == (RunStatus.CANCELLED, "first")
-        with pytest.raises(RunEndedError):
-            await store.request_cancel(run.id, "", 5.0, 2001.0)
+        ended = await store.finish(run.id, RunResult(end, "other", error={"code": "c", "message": "m"}), OUTPUT, 2000.0)
+        assert (ended.status, ended.reason, ended.error) == (RunStatus.CANCELLED, "first", None)
+
+    async def test_a_queued_run_is_cancelled_at_once_and_one_that_has_ended_never(self, store: RunStore):
+        queued = made(RunStatus.QUEUED)
+        await store.add(queued, "me")
+        cancelled = await store.request_cancel(queued.id, "", 5.0, 1500.0)
+        assert (cancelled.status, cancelled.finished_at) == (RunStatus.CANCELLED, 1500.0)
+        for status in sorted(TERMINAL):
+            ended = made(status)
+            await store.add(ended, "me")
+            with pytest.raises(RunEndedError, match=f"has ended: {status}"):
+                await store.request_cancel(ended.id, "", 5.0, 1500.0)
+            assert (await store.get(ended.id)).status is status
 
     async def test_a_question_is_answered_by_any_process_and_found_by_its_button(
         self, store: RunStore, other: RunStore
@@ -363,6 +383,7 @@ class RecordsContract:
         assert rest.next_cursor is None
         oldest = await store.search(RunFilter("cron", limit=5, oldest_first=True))
         assert [run.id for run in oldest.items] == sorted(ids)[:5]
+        assert (await store.search(RunFilter("cron", limit=len(ids)))).next_cursor is None
         found = await store.search(RunFilter("cron", "s1", [RunStatus.FAILED]))
         assert {run.id for run in found.items} == {run.id for run in added if run.subject_id == "s1" and not run.ok}
         assert [run.kind for run in (await store.search(RunFilter(parent="p"))).items] == ["workflow"]
