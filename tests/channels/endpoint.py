@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from aiohttp import web
+from tests.web_server import web_server
 
 from tocsin.channels.inbound import Handshake, InboundAdapter, InboundMessage, RejectedError, WebhookRequest
 from tocsin.core.time.clock import Clock
@@ -40,14 +41,6 @@ async def webhook(receiver: InboundAdapter, clock: Clock) -> AsyncIterator[Endpo
         answer = found.answer if isinstance(found, Handshake) else receiver.answer_to(found)
         return web.Response(status=answer.status, body=answer.body, content_type=answer.content_type or None)
 
-    app = web.Application()
-    app.router.add_post("/", handle)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    endpoint.url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
-    try:
+    async with web_server(web.post("/", handle)) as url:
+        endpoint.url = f"{url}/"
         yield endpoint
-    finally:
-        await runner.cleanup()

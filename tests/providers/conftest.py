@@ -1,11 +1,15 @@
 """A chat model on loopback and a chat provider that speaks to it, by either interface."""
 
+import ssl
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+from tests.web_server import web_server
 
 from tocsin.core.config.settings import Settings
 from tocsin.core.text.redaction import Redactor
@@ -76,6 +80,21 @@ def provider(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def chat(desk: Desk, provider: str) -> ChatProvider:
     return desk.open(provider)
+
+
+@asynccontextmanager
+async def answering(
+    answer: web.Response, asked: list[Any] | None = None, *, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[dict[str, str]]:
+    """Give the same answer to every question, which `asked` gets; returns the settings that lead there."""
+
+    async def take(request: web.Request) -> web.Response:
+        if asked is not None:
+            asked.append(await request.json())
+        return web.Response(body=answer.body, headers=answer.headers)
+
+    async with web_server(web.post("/{path:.*}", take), tls=tls) as url:
+        yield {"OPENAI_BASE_URL": url, "ANTHROPIC_BASE_URL": url}
 
 
 def question(text: str = "What is new?", **fields: Any) -> Question:

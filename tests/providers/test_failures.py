@@ -6,14 +6,14 @@ import json
 import logging
 import ssl
 import traceback
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 
 import pytest
 import trustme
 from aiohttp import web
 from pydantic import BaseModel
 from tests.facts import mentions
-from tests.providers.conftest import question
+from tests.providers.conftest import answering, question
 from tests.waiting import eventually
 
 from tocsin.core.errors import FailureKind
@@ -183,7 +183,7 @@ async def test_error_names_a_host_that_cannot_be_resolved(desk):
 async def test_a_certificate_that_does_not_verify_is_told(desk, provider):
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
-    async with lying(piece("hi", "stop"), context=context) as env:
+    async with lying(piece("hi", "stop"), tls=context) as env:
         failure = await failure_of(desk.open(provider, **env).ask(question()))
     assert "certificate" in str(failure)
 
@@ -319,24 +319,9 @@ async def test_malformed_structured_answer_is_reported_as_unreadable(chat, model
     assert (await failure_of(chat.extract(question(), Anything))).provider_code == "unreadable"
 
 
-@asynccontextmanager
-async def lying(*events: bytes, headers=None, context=None):
-    """Serve the same answer to everybody; gives the settings that lead there."""
-
-    async def answer(request: web.Request) -> web.Response:
-        return web.Response(body=b"".join(events), headers={"Content-Type": "text/event-stream", **(headers or {})})
-
-    app = web.Application()
-    app.router.add_post("/{path:.*}", answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
-    await site.start()
-    url = f"{'https' if context else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        yield {"OPENAI_BASE_URL": url, "ANTHROPIC_BASE_URL": url}
-    finally:
-        await runner.cleanup()
+def lying(*events: bytes, headers=None, tls=None):
+    stream = {"Content-Type": "text/event-stream", **(headers or {})}
+    return answering(web.Response(body=b"".join(events), headers=stream), tls=tls)
 
 
 def chunk(**fields) -> bytes:

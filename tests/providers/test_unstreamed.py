@@ -1,13 +1,11 @@
 """Services that speak one of the interfaces a little differently: all of them are answered by."""
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.providers.conftest import question
+from tests.providers.conftest import answering, question
 
 from tocsin.providers.contract import ProviderError
 
@@ -29,31 +27,10 @@ ANTHROPIC: dict[str, Any] = {
 WHOLE = {"openai": OPENAI, "anthropic": ANTHROPIC}
 
 
-@asynccontextmanager
-async def service(answer: web.Response, asked: list[Any] | None = None) -> AsyncIterator[dict[str, str]]:
-    """Answer everybody in the same way; gives the settings that lead there."""
-
-    async def take(request: web.Request) -> web.Response:
-        if asked is not None:
-            asked.append(await request.json())
-        return web.Response(body=answer.body, content_type=answer.content_type)
-
-    app = web.Application()
-    app.router.add_post("/{path:.*}", take)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        yield {"OPENAI_BASE_URL": url, "ANTHROPIC_BASE_URL": url}
-    finally:
-        await runner.cleanup()
-
-
 async def test_an_answer_that_comes_in_one_piece_although_a_stream_was_asked_for_is_taken(desk, provider):
     asked: list[Any] = []
     pieces: list[str] = []
-    async with service(web.json_response(WHOLE[provider]), asked) as env:
+    async with answering(web.json_response(WHOLE[provider]), asked) as env:
         answer = await desk.open(provider, **env).ask(question(), pieces.append)
     assert (answer.text, answer.model, answer.provider, answer.truncated) == ("Hello.", "m-2", provider, False)
     assert pieces == ["Hello."]
@@ -69,7 +46,7 @@ async def test_an_answer_that_comes_in_one_piece_although_a_stream_was_asked_for
     ],
 )
 async def test_unstreamed_body_without_an_answer_is_unreadable(desk, provider, change):
-    async with service(web.json_response(WHOLE[provider] | change[provider])) as env:
+    async with answering(web.json_response(WHOLE[provider] | change[provider])) as env:
         with pytest.raises(ProviderError) as failure:
             await desk.open(provider, **env).ask(question())
     assert failure.value.provider_code == "unreadable"
@@ -77,7 +54,7 @@ async def test_unstreamed_body_without_an_answer_is_unreadable(desk, provider, c
 
 async def test_one_piece_at_the_length_limit_is_marked(desk):
     shortened = OPENAI | {"choices": [OPENAI["choices"][0] | {"finish_reason": "length"}]}
-    async with service(web.json_response(shortened)) as env:
+    async with answering(web.json_response(shortened)) as env:
         assert (await desk.open(**env).ask(question())).truncated
 
 
@@ -86,7 +63,7 @@ async def test_a_stream_that_says_it_is_over_needs_no_reason(desk, over):
     delta = {"role": "assistant", "content": "data: [DONE] Hello."}
     chunk = OPENAI | {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta}]}
     body = f"data: {json.dumps(chunk)}\n\n" + "data: [DONE]\n\n" * over
-    async with service(web.Response(body=body, content_type="text/event-stream")) as env:
+    async with answering(web.Response(body=body, content_type="text/event-stream")) as env:
         asking = desk.open(**env).ask(question())
         if over:
             assert (await asking).text == "data: [DONE] Hello."
@@ -98,6 +75,6 @@ async def test_a_stream_that_says_it_is_over_needs_no_reason(desk, over):
 
 async def test_words_are_sent_as_a_text_because_not_every_service_takes_lists(desk):
     asked: list[Any] = []
-    async with service(web.json_response(OPENAI), asked) as env:
+    async with answering(web.json_response(OPENAI), asked) as env:
         await desk.open(**env).ask(question("What is new?"))
     assert asked[0]["messages"][-1] == {"role": "user", "content": "What is new?"}

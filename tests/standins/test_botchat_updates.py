@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 from aiohttp import web
+from tests.web_server import web_server
 
 from tocsin_standins.botchat.server import BotChat
 from tocsin_standins.botchat.world import FORUM_CHAT
@@ -42,14 +43,9 @@ async def hook():
         hook.seen.append((await request.json(), secret))
         return web.json_response({}, status=hook.answers.pop(0) if hook.answers else 200)
 
-    app = web.Application()
-    app.router.add_post("/hook", take)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    hook.url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook"
-    yield hook
-    await runner.cleanup()
+    async with web_server(web.post("/hook", take)) as url:
+        hook.url = f"{url}/hook"
+        yield hook
 
 
 async def test_an_update_stays_until_an_offset_confirms_it(botchat, texts):

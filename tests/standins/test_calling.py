@@ -11,6 +11,7 @@ from aiohttp import web
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 from tests.waiting import LIMITS_S
+from tests.web_server import web_server
 
 from tocsin_standins.calling import WebhookAttempt
 from tocsin_standins.guildchat import calls as guildchat_calls
@@ -44,15 +45,10 @@ class Hook:
 @pytest.fixture
 async def hook() -> AsyncIterator[Hook]:
     hook = Hook()
-    app = web.Application()
-    app.router.add_post("/", hook.handle)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    hook.url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
-    yield hook
-    hook.closing.set()
-    await runner.cleanup()
+    async with web_server(web.post("/", hook.handle)) as url:
+        hook.url = f"{url}/"
+        yield hook
+        hook.closing.set()
 
 
 class Naps:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 import pytest
 from aiohttp import web
 from nacl.signing import VerifyKey
+from tests.web_server import web_server
 
 from tocsin_standins.guildchat.calls import PUBLIC_KEY
 from tocsin_standins.page.source import page_source
@@ -34,15 +35,9 @@ class Gateway:
 @pytest.fixture
 async def gateway(town) -> AsyncIterator[Gateway]:
     gateway = Gateway()
-    app = web.Application()
-    app.add_routes([web.post("/webhook/{channel}", gateway.take)])
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    gateway.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    town.connect(gateway.url)
-    yield gateway
-    await runner.cleanup()
+    async with web_server(web.post("/webhook/{channel}", gateway.take)) as gateway.url:
+        town.connect(gateway.url)
+        yield gateway
 
 
 async def ask_bot_api(town, http, method, **arguments):

@@ -1,14 +1,15 @@
 """Downloads: the digest vouches for the file, and nothing half is ever put in place."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from hashlib import sha256
 from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
 from aiohttp import web
+from aiohttp.typedefs import Handler
+from tests.web_server import web_server
 
 from tocsin.core.http.download import DownloadError, download
 
@@ -16,18 +17,8 @@ CONTENT = bytes(range(256)) * 10_000
 DIGEST = sha256(CONTENT).hexdigest()
 
 
-@asynccontextmanager
-async def server(handler: Callable[[web.Request], object]) -> AsyncIterator[str]:
-    app = web.Application()
-    app.router.add_get("/{tail:.*}", handler)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+def server(handler: Handler) -> AbstractAsyncContextManager[str]:
+    return web_server(web.get("/{tail:.*}", handler))
 
 
 async def whole(request: web.Request) -> web.Response:

@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 from tests.features.workflows.conftest import Opening, WorkflowBench, request
 from tests.waiting import eventually
+from tests.web_server import web_server
 
 from tocsin.features.context import AbilityMissingError
 from tocsin.features.null_abilities import NoSecrets
@@ -53,15 +54,8 @@ class WebServer:
 @asynccontextmanager
 async def serving() -> AsyncIterator[WebServer]:
     made = WebServer()
-    app = web.Application()
-    app.router.add_route("*", "/{rest:.*}", made.handle)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield made
-    await runner.cleanup()
+    async with web_server(web.route("*", "/{rest:.*}", made.handle)) as made.url:
+        yield made
 
 
 @pytest.fixture

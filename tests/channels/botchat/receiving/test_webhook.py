@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from tests.waiting import PATIENCE_S, eventually
+from tests.web_server import web_server
 
 from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.botchat.api import BotApi
@@ -88,14 +89,9 @@ async def gateway() -> AsyncIterator[SimpleNamespace]:
         return web.json_response({}, status=gateway.status)
 
     gateway = SimpleNamespace(seen=[], status=200)
-    app = web.Application()
-    app.router.add_post("/webhook/botchat", take)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    gateway.url = f"http://127.0.0.1:{runner.addresses[0][1]}/webhook/botchat"
-    yield gateway
-    await runner.cleanup()
+    async with web_server(web.post("/webhook/botchat", take)) as url:
+        gateway.url = f"{url}/webhook/botchat"
+        yield gateway
 
 
 @pytest.fixture
