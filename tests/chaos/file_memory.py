@@ -1,9 +1,7 @@
 """The memory that a large file takes in a gateway which stores it and sends it four times, by channel."""
 
-import json
 import os
 import random
-import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,9 +13,9 @@ from tests.chaos.file_runs import form, post
 from tests.chaos.heartbeat_runs import settled_mib
 from tests.chaos.message_runs import HasEnvironment
 from tests.chaos.processes import TOCSIN, Child, wait_for
+from tests.http_calls import http_call
 from tests.ports import free_port
 from tests.town_thread import town_on_a_thread
-from tests.waiting import PATIENCE_S
 
 from tocsin_standins import StandinCluster
 from tocsin_standins.faults import Fault, FaultScript
@@ -121,8 +119,7 @@ def _send(port: int, kind: str, target: str, data: bytes, name: str) -> str:
 
 
 def _delivery(port: int, id_: str) -> dict[str, object]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/deliveries/{id_}", timeout=PATIENCE_S) as answer:
-        return dict(json.load(answer))
+    return dict(http_call(f"http://127.0.0.1:{port}/deliveries/{id_}").accepted().json())
 
 
 def _is_sent(port: int, id_: str) -> bool:

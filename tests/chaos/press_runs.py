@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,9 +15,9 @@ from pathlib import Path
 from tests.chaos.figures import Figure, none_of
 from tests.chaos.message_runs import SEED, environment, targets
 from tests.chaos.processes import TOCSIN, Child, wait_for
+from tests.http_calls import http_call, is_answered
 from tests.ports import free_port
 from tests.town_thread import town_on_a_thread
-from tests.waiting import PATIENCE_S
 
 import tocsin
 from tocsin.messaging.inbound.model import InboxStatus
@@ -115,18 +114,10 @@ class Ward:
     def _is_healthy(self) -> bool:
         assert self.service
         self.service.must_live()
-        try:
-            with urllib.request.urlopen(f"{self._url}/health", timeout=PATIENCE_S) as answer:
-                return bool(json.load(answer)["status"] == "ok")
-        except OSError:
-            return False
+        return is_answered(f"{self._url}/health")
 
     def _ask(self, what: str, **arguments: object) -> None:
-        body = json.dumps(arguments).encode()
-        address = f"{self.town.botchat.url}/_standin/{what}"
-        request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=PATIENCE_S):
-            pass
+        assert http_call(f"{self.town.botchat.url}/_standin/{what}", arguments).status < 300
 
 
 def press_under_kills(place: Path, *, presses: int, kills: int) -> list[Figure]:

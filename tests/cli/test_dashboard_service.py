@@ -3,10 +3,9 @@
 import base64
 import json
 import signal
-import urllib.error
-import urllib.request
 
 from tests.cli.conftest import Cli, wait_until_it_listens
+from tests.http_calls import http_call
 from tests.ports import free_port
 from tests.waiting import PATIENCE_S
 
@@ -14,16 +13,9 @@ LOGIN = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "a-long-random-password"}
 
 
 def ask(url: str, user: str = "", password: str = "") -> tuple[int, bytes]:
-    request = urllib.request.Request(url)
-    if user:
-        pair = base64.b64encode(f"{user}:{password}".encode()).decode()
-        request.add_header("Authorization", f"Basic {pair}")
-    try:
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-            return answer.status, answer.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read()
+    pair = base64.b64encode(f"{user}:{password}".encode()).decode()
+    answer = http_call(url, **({"Authorization": f"Basic {pair}"} if user else {}))
+    return answer.status, answer.body
 
 
 def test_it_serves_pages_and_api_to_who_signs_in_and_ends_at_sigterm(cli: Cli):

@@ -5,7 +5,6 @@ import re
 import socket
 import sqlite3
 import time
-import urllib.request
 from contextlib import closing
 from importlib import metadata
 from pathlib import Path
@@ -16,7 +15,7 @@ import trustme
 from tests import ports
 from tests.cli.conftest import Cli, Done, wait_until_it_listens
 from tests.facts import mentions
-from tests.waiting import PATIENCE_S
+from tests.http_calls import http_call
 
 from tocsin.terminal.packages import NEEDED_PACKAGES
 from tocsin_standins import Fault, StandinCluster
@@ -200,8 +199,7 @@ def test_a_gateway_of_another_data_directory_is_told_from_ones_own(sound: Cli, t
     with sound.running("gateway", env={"TOCSIN_DATA_DIR": str(tmp_path / "other")}) as child:
         wait_until_it_listens(child)
         code, finding = examine(sound, "gateway")
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=PATIENCE_S) as answer:
-            health = answer.read().decode()
+        health = http_call(f"http://127.0.0.1:{port}/health").accepted().body.decode()
     assert (code, finding["state"]) == (1, "error")
     assert mentions(finding["detail"], f"port {port}", "Tocsin")
     assert str(tmp_path) not in health

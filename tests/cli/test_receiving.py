@@ -1,18 +1,15 @@
 """Every serving process takes in what products report, and works off what is there."""
 
 import asyncio
-import json
 import sqlite3
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.cli.conftest import Cli, end, wait_until_it_listens
-from tests.waiting import PATIENCE_S
+from tests.http_calls import http_call
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.storage.database import Database
@@ -34,17 +31,8 @@ UPDATE = {
 
 
 def report(port: int, secret: str, update: object = UPDATE) -> tuple[int, bytes]:
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/webhook/botchat",
-        json.dumps(update).encode(),
-        {"Content-Type": "application/json", "X-Telegram-Bot-Api-Secret-Token": secret},
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-            return answer.status, answer.read()
-    except urllib.error.HTTPError as refusal:
-        with refusal:
-            return refusal.code, refusal.read()
+    answer = http_call(f"http://127.0.0.1:{port}/webhook/botchat", update, X_Telegram_Bot_Api_Secret_Token=secret)
+    return answer.status, answer.body
 
 
 def stored(cli: Cli) -> list[str]:

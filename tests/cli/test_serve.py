@@ -3,8 +3,6 @@
 import json
 import signal
 import socket
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import pytest
 from tests import ports
 from tests.cli.conftest import Cli, end, wait_until_it_listens
 from tests.facts import mentions
+from tests.http_calls import http_call
 from tests.waiting import PATIENCE_S, until
 
 from tocsin_standins import Fault, StandinCluster
@@ -20,17 +19,8 @@ LOGIN = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "a long made-up password"}
 
 
 def post(port: int, document: object, **headers: str) -> tuple[int, dict[str, Any]]:
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/send",
-        json.dumps(document).encode(),
-        {"Content-Type": "application/json", **headers},
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-            return answer.status, json.load(answer)
-    except urllib.error.HTTPError as refusal:
-        with refusal:
-            return refusal.code, json.load(refusal)
+    answer = http_call(f"http://127.0.0.1:{port}/send", document, **headers)
+    return answer.status, answer.json()
 
 
 @pytest.mark.parametrize("command", ["up", "gateway"])

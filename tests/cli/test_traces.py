@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 from tests.cli.conftest import Cli, end, wait_until_it_listens
+from tests.http_calls import http_call, is_answered
 from tests.otlp_collector import Collector, running_collector
 from tests.ports import free_port
 from tests.waiting import PATIENCE_S, until
@@ -46,11 +46,8 @@ def gateway(cli: Cli, **env: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def post(cli: Cli, **headers: str) -> int:
     """Send a message as a caller of the gateway does; return the status."""
-    body = json.dumps({"channel": "teamchat", "target": "#ops", "message": "a-text-of-mine"}).encode()
-    named = {"Content-Type": "application/json", **{name.replace("_", "-"): text for name, text in headers.items()}}
-    request = urllib.request.Request(f"http://127.0.0.1:{cli.env['GATEWAY_PORT']}/send", body, named)
-    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-        return int(answer.status)
+    message = {"channel": "teamchat", "target": "#ops", "message": "a-text-of-mine"}
+    return http_call(f"http://127.0.0.1:{cli.env['GATEWAY_PORT']}/send", message, **headers).status
 
 
 def test_a_queued_message_keeps_its_trace_in_the_process_after_a_killed_one(
@@ -129,21 +126,14 @@ def test_without_an_endpoint_neither_a_send_nor_the_gateway_imports_opentelemetr
     log = traced.home / "imports"
     with log.open("wb") as errors, subprocess.Popen([traced.tocsin, "gateway"], stderr=errors, env=traced.env) as child:
         try:
-            until(lambda: answers(traced), "the gateway answers")
+            health = f"http://127.0.0.1:{traced.env['GATEWAY_PORT']}/health"
+            until(lambda: is_answered(health), "the gateway answers")
             assert post(traced) == 200
         finally:
             child.kill()
     for loaded in (sent.err, log.read_text()):
         assert "tocsin.messaging.outbound.messenger" in loaded
         assert "opentelemetry" not in loaded
-
-
-def answers(cli: Cli) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{cli.env['GATEWAY_PORT']}/health", timeout=PATIENCE_S) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize("off", [{"OTEL_EXPORTER_OTLP_ENDPOINT": ""}, {"OTEL_SDK_DISABLED": "true"}])

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 from tests.cli.conftest import Cli, end, wait_until_it_listens
 from tests.docs.test_links import anchors
+from tests.http_calls import http_call
 from tests.ports import free_port
 from tools.bootstrap import PROMTOOL
 from tools.docs import all_metrics
@@ -112,8 +112,7 @@ def test_a_real_scrape_has_every_metric_and_no_mistake_that_promtool_finds(tmp_p
     cli, port = Cli(tmp_path, {}), free_port()
     with cli.running("gateway", env={"GATEWAY_PORT": str(port), "REDIS_URL": "off"}) as child:
         wait_until_it_listens(child)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-            text = answer.read().decode()
+        text = http_call(f"http://127.0.0.1:{port}/metrics").body.decode()
         assert end(child)[0] == 0
     promtool("check", "metrics", text=text)
     shown = set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))

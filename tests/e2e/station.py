@@ -6,14 +6,13 @@ import signal
 import sqlite3
 import subprocess
 import sysconfig
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.e2e.test_demo import environment
+from tests.http_calls import http_call, is_answered
 from tests.ports import free_port
 from tests.quick_start import starter
 from tests.town_thread import town_on_a_thread
@@ -104,11 +103,7 @@ class Station:
     def _is_healthy(self) -> bool:
         assert self._child
         assert self._child.poll() is None, self.log.read_text()
-        try:
-            with urllib.request.urlopen(f"{self.url}/health", timeout=PATIENCE_S) as answer:
-                return bool(json.load(answer)["status"] == "ok")
-        except OSError:
-            return False
+        return is_answered(f"{self.url}/health")
 
     @property
     def url(self) -> str:
@@ -117,16 +112,8 @@ class Station:
 
     def call(self, channel: str, body: bytes, **headers: str) -> int:
         """Call a webhook with any body; return the status."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        request = urllib.request.Request(
-            f"{self.url}/webhook/{channel}", body, {"Content-Type": "application/json", **named}
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-                return int(answer.status)
-        except urllib.error.HTTPError as refusal:
-            with refusal:
-                return refusal.code
+        named = {"Content-Type": "application/json", **headers}
+        return http_call(f"{self.url}/webhook/{channel}", body=body, **named).status
 
     def stored(self) -> list[str]:
         """Return the states of all received events, in their order."""
@@ -194,13 +181,7 @@ class Station:
 
     def _control(self, what: str, **arguments: Any) -> dict[str, Any]:
         # The stand-in belongs to another thread: it is told over the network, like by anybody else.
-        request = urllib.request.Request(
-            f"{self.town.botchat.url}/_standin/{what}",
-            json.dumps(arguments).encode(),
-            {"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-            return dict(json.load(answer))
+        return dict(http_call(f"{self.town.botchat.url}/_standin/{what}", arguments).accepted().json())
 
 
 @contextmanager

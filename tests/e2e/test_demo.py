@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.http_calls import http_call
 from tests.waiting import PATIENCE_S, until
 
 from tocsin.channels.registry import discover
@@ -70,16 +71,11 @@ class Demo:
 
     def received(self) -> list[dict[str, Any]]:
         """Return what the page shows."""
-        with urllib.request.urlopen(f"{self.page}/received.json", timeout=PATIENCE_S) as answer:
-            return list(json.load(answer)["received"])
+        return list(http_call(f"{self.page}/received.json").json()["received"])
 
     def post(self, path: str, **body: Any) -> None:
         """Do what a click on the page does."""
-        data, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
-        with urllib.request.urlopen(
-            urllib.request.Request(f"{self.page}{path}", data, headers), timeout=PATIENCE_S
-        ) as answer:
-            assert answer.status == 201
+        assert http_call(f"{self.page}{path}", body).status == 201
 
     def send_file(self, chat: int, data: bytes, **query: str) -> None:
         """Send the bot a file as the page does."""
@@ -90,8 +86,7 @@ class Demo:
 
     def shown(self, chat: int) -> list[dict[str, Any]]:
         """Return messages, and the notes between them."""
-        with urllib.request.urlopen(f"{self.page}/conversation.json?chat={chat}", timeout=PATIENCE_S) as answer:
-            return list(json.load(answer)["messages"])
+        return list(http_call(f"{self.page}/conversation.json?chat={chat}").json()["messages"])
 
     def say(self, chat: int, text: str) -> Callable[[str], dict[str, Any]]:
         """Write to the bot; the returned function waits for a younger message of the bot that has a text."""
@@ -211,21 +206,15 @@ def test_what_another_tool_reports_at_the_door_becomes_a_message(demo: Demo):
 
 
 def test_the_gateway_sends_by_http_to_the_stand_ins_whatever_the_environment_says(demo: Demo):
-    request = urllib.request.Request(
-        f"{demo.address('gateway')}/send",
-        json.dumps({"channel": "teamchat", "target": "#ops", "message": "by HTTP"}).encode(),
-        {"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-        assert json.load(answer)["ok"] is True
+    message = {"channel": "teamchat", "target": "#ops", "message": "by HTTP"}
+    assert http_call(f"{demo.address('gateway')}/send", message).json()["ok"] is True
     assert "by HTTP" in [item["text"] for item in demo.received()]
 
 
 def test_the_page_answers(demo: Demo):
-    with urllib.request.urlopen(demo.page, timeout=PATIENCE_S) as answer:
-        page = answer.read().decode()
+    answer = http_call(demo.page).accepted()
     assert answer.headers["Content-Type"].startswith("text/html")
-    assert "<html" in page
+    assert b"<html" in answer.body
 
 
 def test_what_is_written_to_the_bot_on_the_page_is_answered_by_a_trigger(demo: Demo):

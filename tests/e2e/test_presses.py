@@ -4,8 +4,6 @@ import email
 import json
 import re
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from email import policy
 from typing import Any
@@ -13,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 from tests.e2e.station import TOCSIN, WEBHOOK_SECRET, Station, open_station, until
-from tests.waiting import PATIENCE_S
+from tests.http_calls import http_call
 
 from tocsin_standins.guildchat.server import OPS
 
@@ -252,14 +250,9 @@ def test_a_message_of_another_sender_cannot_offer_the_buttons_of_notices(station
 
 def page(station: Station, address: str, form: dict[str, str] | None = None) -> tuple[int, str]:
     """Open the page of a button as a browser does, or send its form."""
-    place = address.replace(PUBLIC, station.url)
     body = None if form is None else urlencode(form).encode()
-    try:
-        with urllib.request.urlopen(urllib.request.Request(place, body), timeout=PATIENCE_S) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as refusal:
-        with refusal:
-            return refusal.code, refusal.read().decode()
+    answer = http_call(address.replace(PUBLIC, station.url), body=body)
+    return answer.status, answer.body.decode()
 
 
 def test_a_mail_links_to_a_page_where_reading_changes_nothing_and_the_form_presses_once(station: Station):

@@ -3,7 +3,6 @@
 import base64
 import json
 import subprocess
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.station import TOCSIN, WEBHOOK_SECRET, Station, open_station, until
+from tests.http_calls import http_call
 from tests.waiting import PATIENCE_S
 
 from tocsin_standins.botchat.world import FORUM_CHAT
@@ -66,9 +66,7 @@ def test_a_guildchat_command_is_deferred_and_answered_once_in_place(station: Sta
     assert (call.status, json.loads(call.body)["type"]) == (200, 5)
     station.wait_until_quiet()
     place = f"{station.town.guildchat.api_url}/webhooks/{APPLICATION_ID}/{token}/messages/@original"
-    look = urllib.request.Request(place, headers={"User-Agent": "DiscordBot (https://example.org, 1)"})
-    with urllib.request.urlopen(look, timeout=PATIENCE_S) as answer:
-        assert json.load(answer)["content"] == "up cache"
+    assert http_call(place, User_Agent="DiscordBot (https://example.org, 1)").json()["content"] == "up cache"
     assert answers(station, "guildchat", GENERAL) == [("up cache", "")]
 
 

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import subprocess
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle
@@ -14,8 +13,9 @@ from typing import Any
 
 from tests.e2e.dashboard.callers import call_door
 from tests.e2e.dashboard.served import PASSWORD, USER, ServedDashboard, serve_dashboard
+from tests.http_calls import http_call
 from tests.ports import free_port
-from tests.waiting import PATIENCE_S, until
+from tests.waiting import until
 from tests.web.ui.xss_strings import PLAIN, STRINGS
 
 from tocsin.assembly.program import App
@@ -70,14 +70,9 @@ class Site:
         """Call the REST API and return what it answers."""
         headers = {"Authorization": f"Basic {LOGIN}", "Content-Type": "application/json"}
         headers |= {"Idempotency-Key": os.urandom(8).hex()} if method == "POST" else {}
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.served.address}api/{path}", data, headers, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-                return json.loads(answer.read() or b"null")
-        except urllib.error.HTTPError as refused:
-            with refused:
-                raise AssertionError(f"{method} {path}: {refused.read().decode()}") from None
+        answer = http_call(f"{self.served.address}api/{path}", body, method=method, **headers)
+        assert answer.status < 400, f"{method} {path}: {answer.body.decode()}"
+        return json.loads(answer.body or b"null")
 
     def ended(self, run: str) -> None:
         until(lambda: self.call("GET", f"runs/{run}")["status"] in OVER, "the end of a run")

@@ -4,10 +4,8 @@ import os
 import shutil
 import subprocess
 import sysconfig
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, StorageState, exp
 from tests.e2e.dashboard.conftest import WIDE, Visitor
 from tests.e2e.dashboard.filled import Site, fill, write_files
 from tests.e2e.dashboard.served import LOGIN, PASSWORD, USER, serve_dashboard
+from tests.http_calls import is_answered
 from tests.ports import free_port
 from tests.town_thread import town_on_a_thread
 from tests.waiting import PATIENCE_S, until
@@ -106,7 +105,7 @@ def _process(folder: Path, env: dict[str, str]) -> Iterator[str]:
     with subprocess.Popen([TOCSIN, "dashboard"], env={**own, **settings}, stdin=subprocess.DEVNULL) as child:
         try:
             address = f"http://127.0.0.1:{port}/"
-            until(lambda: _answers(address), "the dashboard")
+            until(lambda: is_answered(f"{address}health"), "the dashboard")
             yield address
         finally:
             child.terminate()
@@ -115,12 +114,6 @@ def _process(folder: Path, env: dict[str, str]) -> Iterator[str]:
             except subprocess.TimeoutExpired:
                 child.kill()
                 raise
-
-
-def _answers(address: str) -> bool:
-    with suppress(urllib.error.URLError), urllib.request.urlopen(f"{address}health", timeout=PATIENCE_S) as answer:
-        return bool(answer.status == 200)
-    return False
 
 
 def tab_to(page: Page, selector: Any, most: int = 400) -> None:

@@ -2,9 +2,7 @@
 
 import asyncio
 import contextlib
-import json
 import subprocess
-import urllib.request
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.features.doors.clients.conftest import present
 from tests.features.doors.conftest import FrontBench
+from tests.http_calls import http_call, is_answered
 from tests.ports import free_port
 from tests.waiting import PATIENCE_S, eventually
 
@@ -29,7 +28,7 @@ async def running(command: Sequence[str | Path], port: int, log: Path) -> AsyncI
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out)
     try:
-        assert await eventually(lambda: process.poll() is not None or is_ready(f"{address}/-/ready"))
+        assert await eventually(lambda: process.poll() is not None or is_answered(f"{address}/-/ready"))
         assert process.poll() is None, log.read_text()
         yield address
     finally:
@@ -37,20 +36,8 @@ async def running(command: Sequence[str | Path], port: int, log: Path) -> AsyncI
         await asyncio.to_thread(process.wait)
 
 
-def is_ready(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
-            return answer.status == 200
-    except OSError:
-        return False
-
-
 def post(url: str, document: object) -> None:
-    head = {"Content-Type": "application/json"}
-    with urllib.request.urlopen(
-        urllib.request.Request(url, json.dumps(document).encode(), head), timeout=PATIENCE_S
-    ) as answer:
-        assert answer.status == 200
+    assert http_call(url, document).status == 200
 
 
 async def arrived(front: FrontBench, count: int) -> list[Delivery]:
@@ -142,8 +129,7 @@ alerting:
             await arrived(listening, 1)
             await asyncio.sleep(0.2)
         rules.write_text(text.replace("> 90", "> 95"))
-        request = urllib.request.Request(f"{prometheus}/-/reload", b"", method="POST")
-        await asyncio.to_thread(urllib.request.urlopen, request)
+        (await asyncio.to_thread(http_call, f"{prometheus}/-/reload", body=b"")).accepted()
         first, end = await arrived(listening, 2)
 
     assert (first.content["title"], first.content["type"]) == ("DiskFull", "warning")
