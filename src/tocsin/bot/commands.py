@@ -256,7 +256,7 @@ class Commands:
         return answered(history_text(entries) if entries else NO_HISTORY)
 
     async def _reset(self, received: MessageContext) -> HandlerResult:
-        await self._executor.forget(received)
+        await self._executor.shared.forget(received)
         await self._buffer.clear(history_key(received.message))
         return answered(HISTORY_CLEARED)
 

@@ -70,10 +70,10 @@ class ChatExecutor:
         *,
         tell: Tell,
         target_of: Callable[[InboundMessage], str],
+        shared: SharedWork,
         indicating: Indicating | None = None,
-        shared: SharedWork | None = None,
     ) -> None:
-        """With `shared`, other processes see the tasks of this process and can cancel them."""
+        """Through `shared`, other processes see the tasks of this process and can cancel them."""
         self.gate = gate
         self.tasks = ChatTasks()
         self._previews = previews
@@ -81,15 +81,15 @@ class ChatExecutor:
         self._tell = tell
         self._target_of = target_of
         self._indicating = indicating or (lambda _: nullcontext())
-        self._shared = shared
+        self.shared = shared
 
     async def do(self, received: MessageContext, task: Task) -> HandlerResult:
         """Run `task` in a slot of the chat; the last reply replaces the preview, if there is one."""
         preview = await self._previews.open(received)
-        if self._shared is not None and not await self._shared.begin(received):
-            result = cancelled(preview, received.message)
-        else:
+        if await self.shared.begin(received):
             result = await self._work(received, preview, task)
+        else:
+            result = cancelled(preview, received.message)
         await preview.settled()
         return self._replace_preview(result, received, preview)
 
@@ -98,24 +98,15 @@ class ChatExecutor:
         chat = received.message.chat_id
         own = self.tasks.ids(chat)
         count = self.tasks.cancel(chat, id)
-        if self._shared is None or (id and count):
+        if id and count:
             return count
         try:
-            return count + await self._shared.cancel(received, id, own)
+            return count + await self.shared.cancel(received, id, own)
         except StoreUnavailableError as error:
             if not count:
                 raise
             log.warning("work of other processes could not be cancelled", extra={"reason": error.sentence()})
             return count
-
-    async def forget(self, received: MessageContext) -> None:
-        """Keep tasks of other processes out of the chat's history, which `received` has cleared."""
-        if self._shared is not None:
-            await self._shared.forget(received)
-
-    async def is_forgotten(self, received: MessageContext) -> bool:
-        """Return True if another process cleared the history after `received` arrived."""
-        return self._shared is not None and await self._shared.is_forgotten(received)
 
     async def _work(self, received: MessageContext, preview: Preview, task: Task) -> HandlerResult:
         message = received.message
@@ -126,7 +117,7 @@ class ChatExecutor:
         try:
             with self.tasks.running(message.chat_id, received.id):
                 async with (
-                    self._watched(received),
+                    self.shared.watched(received, partial(self.tasks.cancel, message.chat_id, received.id)),
                     self.gate.slot(message.chat_id, patient=patient),
                     self._indicating(message),
                     preview.shown(),
@@ -141,22 +132,13 @@ class ChatExecutor:
             raise  # the preview belongs to the other process
         except Exception as error:
             if preview.message_id is None:
-                await self._end(received)
+                await self.shared.end(received)
                 raise
             # A partial answer must not remain beside the message about its failure.
             log.exception("work with a shown progress failed", extra={"event": received.id})
             result = failed(BROKEN, f"unexpected {type(error).__name__}")
-        await self._end(received)
+        await self.shared.end(received)
         return result
-
-    def _watched(self, received: MessageContext) -> AbstractAsyncContextManager[None]:
-        if self._shared is None:
-            return nullcontext()
-        return self._shared.watched(received, partial(self.tasks.cancel, received.message.chat_id, received.id))
-
-    async def _end(self, received: MessageContext) -> None:
-        if self._shared is not None:
-            await self._shared.end(received)
 
     def _replace_preview(self, result: HandlerResult, received: MessageContext, preview: Preview) -> HandlerResult:
         """Let the last reply replace the preview."""

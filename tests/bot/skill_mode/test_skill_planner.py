@@ -14,6 +14,7 @@ from tocsin.bot.executor import TOO_MANY, ChatExecutor, TaskContext
 from tocsin.bot.gate import Gate
 from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.schema import SCHEMAS
+from tocsin.bot.shared_work import ChatWork, SharedWork
 from tocsin.bot.skill_mode.plans import KEPT_S, Plans
 from tocsin.bot.skill_mode.skill_matching import match_steps
 from tocsin.bot.skill_mode.skill_planner import GONE, NOTHING_FITS, SkillPlanner
@@ -115,9 +116,14 @@ class Room:
         self.database = Database(directory / "tocsin.db", SCHEMAS)
         self.audit = AuditTrail(AuditLog(directory / "audit.log"))
         channel = conversation(self.api, self.clock)
-        previews = Previews(None, BotPersistence(sqlite_tables(self.database, self.clock)), self.clock)
+        tables = sqlite_tables(self.database, self.clock)
         self.executor = ChatExecutor(
-            Gate(2, 5, 10), previews, MessageSequencer(self.clock), tell=self.tell, target_of=lambda m: m.chat_id
+            Gate(2, 5, 10),
+            Previews(None, BotPersistence(tables), self.clock),
+            MessageSequencer(self.clock),
+            tell=self.tell,
+            target_of=lambda m: m.chat_id,
+            shared=SharedWork(ChatWork(tables), self.clock),
         )
 
         self.misconfigured: ConfigError | None = None
@@ -128,7 +134,7 @@ class Room:
             return self.model
 
         self.planner = SkillPlanner(
-            Plans(sqlite_tables(self.database, self.clock)),
+            Plans(tables),
             self.audit,
             channel,
             self.executor,

@@ -87,7 +87,7 @@ class Conversation:
                 if before:
                     await before()
             finally:
-                if await self._executor.is_forgotten(received):
+                if await self._executor.shared.is_forgotten(received):
                     self._buffer.withdraw(exchange)
                 await self._buffer.close(exchange)
 
