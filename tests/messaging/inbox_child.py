@@ -3,17 +3,16 @@
 A line is `<events> <most> <seed>`. The fork stores so many events, then works on everything there is; each handler
 notes in `begun` that it was asked, and takes as long as `seed` says: for ever once `most` have begun, so that whoever
 kills it is never too late. With `all` as `most`, none does; it also sends what is queued, into the file `rung`, and
-makes the file `ended` when all has ended. Prints the number of the fork, and an empty line at its end.
+makes the file `ended` when all has ended.
 """
 
 import asyncio
 import os
 import random
-import signal
-import sys
 from itertools import count
 from pathlib import Path
 
+from tests import forked
 from tests.messaging.inbound.inbox_hall import SCHEMAS, Bell, message
 
 from tocsin.channels.contract import Part, Tools
@@ -86,15 +85,13 @@ def total(place: Path) -> int:
     return int((place / "total").read_text())
 
 
+async def live(line: str) -> None:
+    place, (events, most, seed) = Path(os.environ["TOCSIN_DATA_DIR"]), line.split()
+    forked.begun()
+    await main(place, int(events), random.Random(seed), None if most == "all" else int(most))
+    (place / "ended").touch()
+    await asyncio.Event().wait()
+
+
 if __name__ == "__main__":
-    place = Path(os.environ["TOCSIN_DATA_DIR"])
-    for line in sys.stdin:
-        events, most, seed = line.split()
-        if not (pid := os.fork()):
-            sys.stdin.close()
-            os.write(1, b"%d\n" % os.getpid())
-            asyncio.run(main(place, int(events), random.Random(seed), None if most == "all" else int(most)))
-            (place / "ended").touch()
-            signal.pause()
-        os.waitpid(pid, 0)
-        os.write(1, b"\n")
+    forked.serve_forks(live)

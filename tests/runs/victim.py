@@ -1,17 +1,15 @@
 """Processes to be killed: `python -m tests.runs.victim` makes one for each line that it reads.
 
 Each starts runs of many kinds, answers what waits for a person, and continues what the one before left; after the line
-`drain` it starts nothing new. Each is a fork of a process that has opened the program once, elsewhere: a start of
-Python takes twenty times as long. Prints the number of the process when it begins, and an empty line at its end.
+`drain` it starts nothing new.
 """
 
 import asyncio
 import itertools
 import os
-import sys
-import tempfile
 from typing import Any
 
+from tests.forked import begun, serve_forks
 from tests.messaging.inbound.inbox_hall import Bell
 
 from tocsin.assembly.full.receiving import open_receiving
@@ -59,7 +57,7 @@ async def live(*, drain: bool) -> None:
     async with forked_reapers(), open_app(settings, installed, direct_transport) as app:
         [scheduler] = [each for each in app.features.schedulers() if isinstance(each, Scheduler)]
         inbox = (await open_receiving(app, fetch=False)).inbox
-        os.write(1, b"%d\n" % os.getpid())
+        begun()
         async with asyncio.TaskGroup() as group:
             group.create_task(scheduler.run())
             group.create_task(run_engine(app).run())
@@ -135,28 +133,13 @@ def _message(rule: str) -> InboundMessage:
     )
 
 
-def load_everything() -> None:
-    own = os.environ["TOCSIN_DATA_DIR"]
-    with tempfile.TemporaryDirectory() as elsewhere:
-        os.environ["TOCSIN_DATA_DIR"] = elsewhere
-
-        async def once() -> None:
-            settings, installed = settings_with_bell()
-            async with forked_reapers(), open_app(settings, installed, direct_transport) as app:
-                await open_receiving(app, fetch=False)
-                await run_engine(app).step()
-                for name in ("workflows", "cron", "skills", "assistant_skills", "ssh", "watchers", "jobs", "triggers"):
-                    app.features.opened(name)
-
-        asyncio.run(once())
-    os.environ["TOCSIN_DATA_DIR"] = own
+async def load_everything() -> None:
+    settings, installed = settings_with_bell()
+    async with forked_reapers(), open_app(settings, installed, direct_transport) as app:
+        await open_receiving(app, fetch=False)
+        await run_engine(app).step()
+        for name in ("workflows", "cron", "skills", "assistant_skills", "ssh", "watchers", "jobs", "triggers"):
+            app.features.opened(name)
 
 
-load_everything()
-for line in sys.stdin:
-    if not (pid := os.fork()):
-        sys.stdin.close()
-        asyncio.run(live(drain=line.strip() == "drain"))
-        os._exit(0)
-    os.waitpid(pid, 0)
-    os.write(1, b"\n")
+serve_forks(lambda line: live(drain=line == "drain"), load_everything)

@@ -1,13 +1,8 @@
-"""Schedulers to be killed: `python -m tests.features.cron.victim` makes one for each line that it reads.
-
-Each is a fork of a process that has opened the program once, elsewhere: a start of Python takes twenty times as long,
-and a thousand are wanted. Prints the number of the scheduler when it is about to run, and an empty line at its end.
-"""
+"""Schedulers to be killed: `python -m tests.features.cron.victim` makes one for each line that it reads."""
 
 import asyncio
-import os
-import sys
-import tempfile
+
+from tests.forked import begun, serve_forks
 
 from tocsin.assembly.full.services import run_engine
 from tocsin.assembly.light import load_settings
@@ -22,7 +17,7 @@ async def live(*, long: bool) -> None:
         await app.runs().recover()
         [scheduler] = [each for each in app.features.schedulers() if isinstance(each, Scheduler)]
         if long:
-            os.write(1, b"%d\n" % os.getpid())
+            begun()
             async with asyncio.TaskGroup() as group:
                 group.create_task(run_engine(app).run())
                 await scheduler.run()
@@ -30,19 +25,4 @@ async def live(*, long: bool) -> None:
             await scheduler.step()
 
 
-def load_everything() -> None:
-    own = os.environ["TOCSIN_DATA_DIR"]
-    with tempfile.TemporaryDirectory() as elsewhere:
-        os.environ["TOCSIN_DATA_DIR"] = elsewhere
-        asyncio.run(live(long=False))
-    os.environ["TOCSIN_DATA_DIR"] = own
-
-
-load_everything()
-for _ in sys.stdin:
-    if not (pid := os.fork()):
-        sys.stdin.close()
-        asyncio.run(live(long=True))
-        os._exit(0)
-    os.waitpid(pid, 0)
-    os.write(1, b"\n")
+serve_forks(lambda _: live(long=True), lambda: live(long=False))

@@ -2,18 +2,16 @@
 
 A line has the time of the wall and the time passed when the process starts, a seed, and whether the clock may jump.
 Time is virtual: the process moves its clock by some seconds, looks, sends the pings of its jobs that are due, and notes
-what was acknowledged. Each process is a fork of one that has opened the program once, elsewhere.
+what was acknowledged.
 """
 
-import asyncio
 import os
-import sys
-import tempfile
 from pathlib import Path
 from random import Random
 
 from tests.clocks import SteppedClock
 from tests.features.heartbeats.conftest import Door, open_door
+from tests.forked import begun, serve_forks
 
 from tocsin.features.heartbeats.model import Heartbeat
 from tocsin.scheduling.schedule import Schedule
@@ -58,12 +56,13 @@ class Jobs:
         return before[1] // every != self.seen[1] // every
 
 
-async def live(folder: Path, line: str, *, looks: int | None = None) -> None:
+async def live(line: str, *, looks: int | None = None) -> None:
+    folder = Path(os.environ["TOCSIN_DATA_DIR"])
     wall, passed, seed, mode = line.split()
     chance, clock = Random(int(seed)), SteppedClock(float(wall), monotonic=float(passed))
     async with open_door(folder, {"TZ": "UTC"}, clock=clock) as door:
         if looks is None:
-            os.write(1, b"%d\n" % os.getpid())
+            begun()
         heartbeats = await door.heartbeats.all()
         jobs, noted = Jobs(door, heartbeats, folder), os.open(folder / NOTED, os.O_WRONLY | os.O_CREAT)
         seen = (folder / LOOKS).open("ab", buffering=0)
@@ -80,17 +79,5 @@ async def live(folder: Path, line: str, *, looks: int | None = None) -> None:
         jobs.trace.close()
 
 
-def load_everything() -> None:
-    with tempfile.TemporaryDirectory() as elsewhere:
-        asyncio.run(live(Path(elsewhere), f"1795176000 0 1 {STEADY}", looks=1))
-
-
 if __name__ == "__main__":
-    load_everything()
-    for line in sys.stdin:
-        if not (pid := os.fork()):
-            sys.stdin.close()
-            asyncio.run(live(Path(os.environ["TOCSIN_DATA_DIR"]), line))
-            os._exit(0)
-        os.waitpid(pid, 0)
-        os.write(1, b"\n")
+    serve_forks(live, lambda: live(f"1795176000 0 1 {STEADY}", looks=1))
