@@ -2,22 +2,17 @@
 
 import asyncio
 import json
-import os
 import random
 import re
-import sqlite3
-import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from tests.chaos.clients import Connection
 from tests.chaos.figures import Figure, none_of, percentile
-from tests.chaos.processes import TOCSIN, Child, wait_for
-from tests.ports import free_port
+from tests.chaos.gateway_home import GatewayHome
+from tests.chaos.processes import wait_for
 
 SEED = 20_261_128
 CONNECTIONS = 64
@@ -28,47 +23,18 @@ _RECONNECT_S = 0.02
 _FURTHER_S = 0.2  # until the kill, once enough was accepted
 
 
-class DoorHouse:
-    """A gateway with one door in a directory of its own; its messages stay in the queue."""
+class DoorHouse(GatewayHome):
+    """A gateway with one door; its messages stay in the queue."""
 
     def __init__(self, home: Path) -> None:
-        home.mkdir()
-        self.home, self.port = home, free_port()
+        account = {"SMTP_HOST": "127.0.0.1", "SMTP_USER": "tocsin@example.org", "SMTP_PASS": "none"}
+        super().__init__(home, DELIVERY_WORKERS="0", **account)
         (home / "profiles.yaml").write_text(_PROFILES)
-        self.env = {
-            "PATH": os.environ["PATH"],
-            "TOCSIN_DATA_DIR": str(home),
-            "REDIS_URL": "off",
-            "FRONT_DOOR_PORT": str(self.port),
-            "GATEWAY_PORT": str(free_port()),
-            "LOG_LEVEL": "warning",
-            "DELIVERY_WORKERS": "0",
-            "SMTP_HOST": "127.0.0.1",
-            "SMTP_USER": "tocsin@example.org",
-            "SMTP_PASS": "none",
-        }
         self.path = "/in/" + self.add("alerts")["token"]
 
     def add(self, name: str, protocol: str = "webhook") -> dict[str, Any]:
         """Add a door, and return its address."""
-        added = [TOCSIN, "doors", "add", name, "--protocol", protocol, "--profile", "oncall", "--rate", "1000000"]
-        shown = subprocess.run([*added, "--json"], env=self.env, cwd=self.home, capture_output=True, check=True).stdout
-        found: dict[str, Any] = json.loads(shown)
-        return found
-
-    @contextmanager
-    def gateway(self) -> Iterator[Child]:
-        """Run a gateway until the end of the block."""
-        child = Child([TOCSIN, "gateway"], self.home / "gateway.log", self.env, cwd=self.home)
-        try:
-            yield child
-        finally:
-            child.stop()
-
-    def read(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
-        with closing(sqlite3.connect(self.home / "tocsin.db", timeout=30)) as connection:
-            return connection.execute(sql).fetchall()
+        return self.run("doors", "add", name, "--protocol", protocol, "--profile", "oncall", "--rate", "1000000")
 
     def waiting(self) -> int:
         """Return how many requests are stored and not processed."""

@@ -4,21 +4,19 @@ import asyncio
 import json
 import os
 import random
-import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from tests.chaos.figures import Figure, percentile
-from tests.chaos.processes import TOCSIN, Child, wait_for
+from tests.chaos.gateway_home import GatewayHome
+from tests.chaos.processes import Child, wait_for
 from tests.features.heartbeats.kills import survive_kills
 from tests.features.heartbeats.test_absence import KINDS, Simulation
-from tests.ports import free_port
 
 from tocsin.features.heartbeats.model import HeartbeatState
 
@@ -29,27 +27,18 @@ _PERIOD_S, _GRACE_S = 60, 30
 _HERE = Path(__file__).parent
 
 
-class FrontDoor:
-    """A gateway with many heartbeats in a directory of its own."""
+class FrontDoor(GatewayHome):
+    """A gateway with many heartbeats."""
 
     def __init__(self, home: Path, definitions: str) -> None:
-        self.home, self.port = home, free_port()
-        home.mkdir(exist_ok=True)
+        super().__init__(home)
         (home / "heartbeats.yaml").write_text(definitions)
 
     @contextmanager
     def gateway(self, *, kills: bool = False) -> Iterator[Child]:
-        """Run a gateway until the end of the block, where it is stopped or killed."""
-        env = {"PATH": os.environ["PATH"], "TOCSIN_DATA_DIR": str(self.home), "REDIS_URL": "off"}
-        env |= {"FRONT_DOOR_PORT": str(self.port), "GATEWAY_PORT": str(free_port()), "LOG_LEVEL": "warning"}
-        child = Child([TOCSIN, "gateway"], self.home / "gateway.log", env, cwd=self.home)
-        try:
+        with super().gateway(kills=kills) as child:
             wait_for("the front door opens", lambda: self._answers(child), every_s=0.1)
             yield child
-        finally:
-            if kills:
-                child.kill()
-            child.stop()
 
     def _answers(self, child: Child) -> bool:
         child.must_live()
@@ -57,11 +46,6 @@ class FrontDoor:
             return asyncio.run(_request(self.port, "/health"))[1] == 200
         except OSError:
             return False
-
-    def read(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
-        with closing(sqlite3.connect(self.home / "tocsin.db")) as connection:
-            return connection.execute(sql).fetchall()
 
     def codes(self) -> list[str]:
         """Return the addresses of all heartbeats."""
@@ -161,10 +145,7 @@ def use_healthchecks_client(place: Path) -> list[Figure]:
     subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True)
     subprocess.run([python, "-m", "pip", "install", "--quiet", CLIENT], check=True)
     with door.gateway():
-        env = {"PATH": os.environ["PATH"], "TOCSIN_DATA_DIR": str(door.home), "REDIS_URL": "off"}
-        command = [TOCSIN, "heartbeats", "url", "backup", "--json"]
-        shown = json.loads(subprocess.run(command, env=env, capture_output=True, check=True).stdout)
-        [code], key = door.codes(), shown["slug_url"].split("/")[-2]
+        [code], key = door.codes(), door.run("heartbeats", "url", "backup")["slug_url"].split("/")[-2]
         arguments = [python, _HERE / "healthchecks_client.py", f"http://127.0.0.1:{door.port}/ping/", code, key]
         done = subprocess.run(arguments, env={"PATH": os.environ["PATH"]}, check=False, capture_output=True, text=True)
         kinds = [kind for (kind,) in door.read("SELECT kind FROM heartbeat_pings ORDER BY n")]
@@ -180,27 +161,15 @@ def weigh_the_door(place: Path, *, rounds: int) -> list[Figure]:
     """Compare the memory of an idle gateway with and without a heartbeat, which opens the front door."""
     with_one, without = FrontDoor(place / "one", "job: {period: 1d}\n"), FrontDoor(place / "none", "")
     sizes: dict[str, list[float]] = {"with": [], "without": []}
+    without.port = int(without.env["GATEWAY_PORT"])  # its front door stays shut
     for _ in range(rounds):
-        with with_one.gateway() as child:
-            sizes["with"].append(settled_mib(child.pid))
-        sizes["without"].append(_idle_mib(without))
+        for name, door in (("with", with_one), ("without", without)):
+            with door.gateway() as child:
+                sizes[name].append(settled_mib(child.pid))
     return [
         Figure("memory of an idle gateway without a heartbeat", min(sizes["without"]), unit="MiB"),
         Figure("… more with one, and the front door open", min(sizes["with"]) - min(sizes["without"]), "≤", 2, "MiB"),
     ]
-
-
-def _idle_mib(door: FrontDoor) -> float:
-    port = free_port()
-    env = {"PATH": os.environ["PATH"], "TOCSIN_DATA_DIR": str(door.home), "REDIS_URL": "off"}
-    env |= {"GATEWAY_PORT": str(port), "LOG_LEVEL": "warning"}
-    child = Child([TOCSIN, "gateway"], door.home / "gateway.log", env, cwd=door.home)
-    door.port = port  # its health is that of the gateway
-    try:
-        wait_for("the gateway answers", lambda: door._answers(child), every_s=0.1)  # noqa: SLF001
-        return settled_mib(child.pid)
-    finally:
-        child.stop()
 
 
 def settled_mib(pid: int) -> float:
