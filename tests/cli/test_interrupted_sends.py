@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -109,22 +110,29 @@ def test_a_hangup_that_nohup_ignores_does_not_interrupt_a_send(wired: Cli, town:
         assert child.wait(PATIENCE_S) == 0
 
 
+@contextmanager
+def sending(
+    wired: Cli, town: StandinCluster, until: Until, port: int
+) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
+    """Run a gateway with a send that never ends; yields it, and the connection of the caller."""
+    town.teamchat.faults.push(Fault.stall(86_400))
+    with wired.running("gateway", env={"GATEWAY_PORT": str(port)}) as child:
+        wait_until_it_listens(child)
+        body = json.dumps({"channel": "slack", "target": "#ops", "message": "hello"})
+        head = "POST /send HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        head += f"Content-Length: {len(body)}\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as client:
+            client.sendall((head + body).encode())
+            until(lambda: town.recorder.of("teamchat"))
+            yield child, client
+
+
 def test_a_stopped_gateway_records_what_it_was_sending_and_answers_504(
     wired: Cli, town: StandinCluster, until: Until, free_port: int
 ):
-    town.teamchat.faults.push(Fault.stall(86_400))
-    with wired.running("gateway", env={"GATEWAY_PORT": str(free_port)}) as child:
-        wait_until_it_listens(child)
-        body = json.dumps({"channel": "slack", "target": "#ops", "message": "hello"})
-        head = (
-            "POST /send HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
-        )
-        with socket.create_connection(("127.0.0.1", free_port), timeout=PATIENCE_S) as client:
-            client.sendall((head + body).encode())
-            until(lambda: town.recorder.of("teamchat"))
-            assert end(child, signal.SIGTERM)[0] == 0
-            answer = client.recv(65536)
+    with sending(wired, town, until, free_port) as (child, client):
+        assert end(child, signal.SIGTERM)[0] == 0
+        answer = client.recv(65536)
     assert answer.startswith(b"HTTP/1.1 504 ")
     result = json.loads(answer.partition(b"\r\n\r\n")[2])
     assert (result["ok"], result["channel"]) == (False, "teamchat")
@@ -137,16 +145,8 @@ def test_a_stopped_gateway_records_what_it_was_sending_and_answers_504(
 def test_a_gateway_that_is_stopped_twice_still_records_what_it_was_sending(
     wired: Cli, town: StandinCluster, until: Until, free_port: int
 ):
-    town.teamchat.faults.push(Fault.stall(86_400))
-    with wired.running("gateway", env={"GATEWAY_PORT": str(free_port)}) as child:
-        wait_until_it_listens(child)
-        body = json.dumps({"channel": "slack", "target": "#ops", "message": "hello"})
-        head = "POST /send HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        head += f"Content-Length: {len(body)}\r\n\r\n"
-        with socket.create_connection(("127.0.0.1", free_port), timeout=PATIENCE_S) as client:
-            client.sendall((head + body).encode())
-            until(lambda: town.recorder.of("teamchat"))
-            child.send_signal(signal.SIGTERM)
-            end(child, signal.SIGTERM)
+    with sending(wired, town, until, free_port) as (child, _):
+        child.send_signal(signal.SIGTERM)
+        assert "graceful" not in end(child, signal.SIGINT)[2], "the time for what runs was waited out"
     assert [delivery["status"] for delivery in deliveries(wired)] == ["uncertain"]
     assert [entry["action"] for entry in wired.audit_log()] == ["msg.send"]

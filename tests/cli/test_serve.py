@@ -62,8 +62,8 @@ def test_a_port_in_use_is_exit_code_2_with_one_sentence(cli: Cli):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         for command in ("up", "gateway"):
-            done = cli(command, env={"GATEWAY_PORT": str(port)})
-            assert (done.code, done.out) == (2, "")
+            done = cli(command, env={"GATEWAY_PORT": str(port), "LOG_LEVEL": "error"})
+            assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 2)
             assert mentions(done.err, "127.0.0.1", port, "Address already in use", "GATEWAY_PORT")
 
 
@@ -72,7 +72,7 @@ def test_an_open_gateway_is_refused_with_the_setting_to_add(cli: Cli, free_port:
     done = cli("gateway", env={"GATEWAY_HOST": host, "GATEWAY_PORT": str(free_port)})
     assert (done.code, done.out) == (2, "")
     assert host in done.err
-    assert "set GATEWAY_TOKEN" in done.err
+    assert mentions(done.err, "set GATEWAY_TOKEN", "ALLOW_INSECURE_BIND=true")
 
 
 def test_an_address_of_another_machine_is_a_sentence(cli: Cli, free_port: int):
@@ -86,10 +86,19 @@ def test_a_token_opens_the_gateway_to_those_who_have_it_alone(wired: Cli, free_p
     env = {"GATEWAY_HOST": "0.0.0.0", "GATEWAY_PORT": str(free_port), "GATEWAY_TOKEN": "made-up-token"}
     message = {"channel": "teamchat", "target": "#ops", "message": "hello"}
     with wired.running("gateway", env=env) as child:
-        wait_until_it_listens(child)
+        told = wait_until_it_listens(child)
+        assert not [line for line in told if "DANGER" in line["event"]]
         assert post(free_port, message)[0] == 401
         assert post(free_port, message, Authorization="Bearer made-up-token")[0] == 200
-        end(child)
+        assert "made-up-token" not in end(child)[2]
+
+
+def test_an_open_gateway_without_a_token_starts_with_the_override_and_a_warning(wired: Cli, free_port: int):
+    env = {"GATEWAY_HOST": "0.0.0.0", "GATEWAY_PORT": str(free_port), "ALLOW_INSECURE_BIND": "true"}
+    with wired.running("gateway", env=env) as child:
+        assert any("DANGER" in line["event"] for line in wait_until_it_listens(child))
+        assert post(free_port, {})[0] == 422
+        assert end(child)[0] == 0
 
 
 def test_a_send_that_runs_is_finished_before_the_end(wired: Cli, town: StandinCluster, free_port: int):
@@ -106,8 +115,9 @@ def test_a_send_that_runs_is_finished_before_the_end(wired: Cli, town: StandinCl
         child.send_signal(signal.SIGTERM)
         with client:
             assert client.recv(65536).startswith(b"HTTP/1.1 200")
-        assert child.wait(PATIENCE_S) == 0
-        child.communicate()
+        out, err = child.communicate(timeout=PATIENCE_S)
+    assert (child.returncode, out, b"Traceback" in err) == (0, b"", False)
+    assert [entry["metadata"]["ok"] for entry in wired.audit_log()] == [True]
 
 
 @pytest.mark.parametrize("command", ["up", "gateway", "bot", "worker"])

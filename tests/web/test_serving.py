@@ -1,4 +1,4 @@
-"""The gateway on a real socket, and the installed command."""
+"""The gateway on a real socket."""
 
 import asyncio
 import gc
@@ -7,8 +7,6 @@ import os
 import signal
 import socket
 import ssl
-import subprocess
-import sys
 import weakref
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -24,24 +22,19 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from starlette.types import ASGIApp, Receive, Scope, Send
-from tests.facts import mentions
 from tests.ports import free_port
-from tests.quick_start import starter
 from tests.waiting import PATIENCE_S, eventually
 from tests.web.asgi_client import DOCUMENT
-from tests.web.conftest import GOOD, TEAMCHAT, TOKEN, Gateway
+from tests.web.conftest import GOOD, Gateway
 
-from tocsin.core.audit.log import AuditLog
 from tocsin.core.errors import ConfigError
 from tocsin.web.http.asgi import RequestScope
 from tocsin.web.http.protocol import BoundedProtocol
 from tocsin.web.http.responses import JsonResponse
 from tocsin.web.http.serving import Service, check_tls, listen, serve
 from tocsin_standins import StandinCluster
-from tocsin_standins.faults import Fault
 
 MIB = 1024 * 1024
-COMMAND = str(Path(sys.executable).with_name("tocsin"))
 
 
 class HastyProtocol(BoundedProtocol):
@@ -309,116 +302,6 @@ def test_an_address_that_is_not_ours_is_one_sentence(host: str):
 def test_loopback_is_listened_on_in_every_spelling(host: str):
     with listen(service_on(host, 0)) as sock:
         assert sock.getsockname()[0] in {"127.0.0.1", "::1"}
-
-
-# The installed command
-
-
-class Command:
-    """A running `tocsin gateway`."""
-
-    def __init__(self, process: subprocess.Popen[bytes], port: int, data_dir: Path) -> None:
-        self.process, self.port, self.data_dir = process, port, data_dir
-
-    async def started(self) -> bytes:
-        """Wait until it listens; return what it has said."""
-        said = b""
-        while b"listening" not in said:
-            line = await asyncio.to_thread(self.process.stderr.readline)
-            assert line, "it ended before it listened"
-            said += line
-        return said
-
-    async def ended(self) -> tuple[int, str, str]:
-        out, err = await asyncio.to_thread(self.process.communicate, timeout=PATIENCE_S)
-        return self.process.returncode, out.decode(), err.decode()
-
-
-@asynccontextmanager
-async def command(data_dir: Path, env: Mapping[str, str]) -> AsyncIterator[Command]:
-    port = int(env.get("GATEWAY_PORT") or free_port())
-    inherited = {
-        name: value for name, value in os.environ.items() if name.startswith(("COVERAGE", "PATH", "PYTHONPATH"))
-    }
-    own = inherited | {"TOCSIN_DATA_DIR": str(data_dir), "GATEWAY_PORT": str(port), **TEAMCHAT, **env}
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with starter(own)([COMMAND, "gateway"], env=own, cwd=data_dir, **streams) as process:
-        try:
-            yield Command(process, port, data_dir)
-        finally:
-            process.kill()  # nothing, if it has ended
-
-
-def audit_of(data_dir: Path) -> list[bool]:
-    return [bool(entry.metadata["ok"]) for entry in AuditLog(data_dir / "audit.log").tail(10)]
-
-
-async def test_sigterm_while_a_send_runs_lets_it_be_answered_then_ends_with_0(town: StandinCluster, tmp_path: Path):
-    async with command(tmp_path, town.environment()) as gateway:
-        await gateway.started()
-        town.teamchat.faults.push(Fault.stall(0.5))
-        send = request("POST", "/send", JSON, f"Content-Length: {len(RAW)}", body=RAW)
-        asked = asyncio.create_task(exchange(gateway.port, send))
-        await town.recorder.wait_for(1, "teamchat", timeout_s=PATIENCE_S)
-        gateway.process.terminate()
-        head, body = await asked
-        assert head.startswith(b"HTTP/1.1 200 ")
-        assert json.loads(body)["ok"] is True
-        code, out, err = await gateway.ended()
-    assert (code, out) == (0, "")
-    assert "Traceback" not in err
-    assert audit_of(tmp_path) == [True]
-
-
-async def test_a_second_signal_ends_the_service_at_once(town: StandinCluster, tmp_path: Path):
-    async with command(tmp_path, town.environment()) as gateway:
-        await gateway.started()
-        town.teamchat.faults.push(Fault.stall(86_400))
-        send = request("POST", "/send", JSON, f"Content-Length: {len(RAW)}", body=RAW)
-        asked = asyncio.create_task(exchange(gateway.port, send))
-        await town.recorder.wait_for(1, "teamchat", timeout_s=PATIENCE_S)
-        gateway.process.terminate()
-        gateway.process.send_signal(signal.SIGINT)
-        _, _, err = await gateway.ended()
-        assert "graceful" not in err, "the time for what runs was not waited out"
-        await asyncio.gather(asked, return_exceptions=True)
-
-
-async def test_a_start_on_a_taken_port_says_so_in_a_sentence_and_exits_with_2(tmp_path: Path):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        async with command(tmp_path, {"GATEWAY_PORT": port, "LOG_LEVEL": "error"}) as gateway:
-            code, out, err = await gateway.ended()
-    assert (code, out) == (2, "")
-    assert mentions(err, "127.0.0.1 port", port, "Address already in use")
-    assert "GATEWAY_PORT" in err
-    assert len(err.splitlines()) == 2
-
-
-async def test_a_start_off_loopback_without_a_token_is_refused_with_the_setting_to_add(tmp_path: Path):
-    async with command(tmp_path, {"GATEWAY_HOST": "0.0.0.0", "LOG_LEVEL": "error"}) as gateway:
-        code, out, err = await gateway.ended()
-    assert (code, out) == (2, "")
-    assert "token" in err
-    assert "GATEWAY_TOKEN" in err
-    assert "ALLOW_INSECURE_BIND=true" in err
-
-
-@pytest.mark.parametrize(
-    ("env", "status"), [({"GATEWAY_TOKEN": TOKEN}, b"401"), ({"ALLOW_INSECURE_BIND": "true"}, b"422")]
-)
-async def test_off_loopback_it_starts_with_a_token_or_with_the_override_and_its_warning(
-    tmp_path: Path, env: dict[str, str], status: bytes
-):
-    async with command(tmp_path, {"GATEWAY_HOST": "0.0.0.0", "LOG_FORMAT": "json", **env}) as gateway:
-        first = await gateway.started()
-        assert (b"DANGER" in first) == ("ALLOW_INSECURE_BIND" in env)
-        head, _ = await exchange(gateway.port, request("POST", "/send", JSON, "Content-Length: 2", body=b"{}"))
-        assert head.split()[1] == status
-        gateway.process.terminate()
-        code, _, err = await gateway.ended()
-    assert code == 0
-    assert TOKEN not in err
 
 
 # TLS
