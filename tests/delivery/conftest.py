@@ -6,13 +6,18 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
 from tests.databases import copied_tables
 from tests.waiting import PATIENCE_S, until
+
+from tocsin.core.storage.redis_client import open_redis
+from tocsin.core.time.clock import Clock
+from tocsin.delivery.redis.store import RedisStore
+from tocsin.delivery.store import DeliveryStore
 
 __all__ = ["copied_tables"]
 
@@ -108,3 +113,11 @@ def running_redis(**settings: str) -> Iterator[RedisServer]:
             yield server
         finally:
             server.stop()
+
+
+@asynccontextmanager
+async def queue_in_redis(url: str, prefix: str, clock: Clock) -> AsyncIterator[DeliveryStore]:
+    """Open the delivery queue in a server, as one process does."""
+    client = open_redis(url)
+    yield RedisStore(client, clock, prefix=prefix)
+    await client.aclose()

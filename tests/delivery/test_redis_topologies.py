@@ -1,13 +1,14 @@
 """The queue and the bus behind Sentinels and in a cluster, on real servers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 import trustme
-from tests.delivery.conftest import RedisServer
+from tests.delivery.conftest import RedisServer, queue_in_redis
 from tests.delivery.redis_topologies import ClusterSetup, RedisNode, SentinelSetup, cluster_setup, sentinel_setup
 from tests.delivery.store_contract import SENT, OpenStore, StoreContract, claim_one, new, put, put_one
 from tests.delivery.test_bus import Queue, buses, publish_text, until_led
@@ -22,12 +23,11 @@ from tocsin.core.storage.redis_address import read_address
 from tocsin.core.storage.redis_client import RedisClient, open_redis
 from tocsin.core.storage.redis_failures import ACL_RULES
 from tocsin.core.storage.redis_routes import parse_url
-from tocsin.core.time.clock import Clock, SystemClock
+from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.bus.bus import publish
 from tocsin.delivery.bus.entry import rejected
 from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.redis.store import RedisStore
-from tocsin.delivery.store import DeliveryStore
 from tocsin.messaging.outbound.idempotency import StillRunningError, StoredResponse
 from tocsin.messaging.outbound.redis_idempotency import RedisKeys
 
@@ -49,15 +49,8 @@ class TestStoreInCluster(StoreContract):
 
     @pytest.fixture
     def open_store(self, cluster: ClusterSetup) -> OpenStore:
-        prefix, url = f"tocsin-{new_id()}", cluster.url_of_user("tocsin", *ACL_RULES.split())
-
-        @asynccontextmanager
-        async def opened(clock: Clock) -> AsyncIterator[DeliveryStore]:
-            client = open_redis(url)
-            yield RedisStore(client, clock, prefix=prefix)
-            await client.aclose()
-
-        return opened
+        url = cluster.url_of_user("tocsin", *ACL_RULES.split())
+        return partial(queue_in_redis, url, f"tocsin-{new_id()}")
 
 
 async def test_the_bus_takes_messages_of_all_topics_in_a_cluster(cluster: ClusterSetup):

@@ -1,16 +1,13 @@
 """Random histories: claims, crashes, retries and jumping clocks against a model of the queue."""
 
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
-from tests.delivery.conftest import RedisServer
+from tests.delivery.conftest import RedisServer, queue_in_redis
 from tests.delivery.store_machine import StoreMachine
 
 from tocsin.core.ids import new_id
-from tocsin.core.storage.redis_client import open_redis
-from tocsin.delivery.redis.store import RedisStore
 from tocsin.delivery.store import DeliveryStore
 from tocsin.testing.fakes import FakeClock
 
@@ -31,12 +28,6 @@ def test_no_history_breaks_the_promises_of_the_queue_in_redis(redis_server: Redi
             self.prefix = f"machine-{new_id()}"
 
         def opened(self, clock: FakeClock) -> AbstractAsyncContextManager[DeliveryStore]:
-            @asynccontextmanager
-            async def opened() -> AsyncIterator[DeliveryStore]:
-                client = open_redis(redis_server.url)
-                yield RedisStore(client, clock, prefix=self.prefix)
-                await client.aclose()
-
-            return opened()
+            return queue_in_redis(redis_server.url, self.prefix, clock)
 
     run_state_machine_as_test(RedisMachine, settings=SETTINGS)

@@ -3,19 +3,18 @@
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.delivery.conftest import RedisServer
+from tests.delivery.conftest import RedisServer, queue_in_redis
 from tests.delivery.store_contract import OpenStore, StoreContract
 from tests.messaging.inbound.inbox_store_contract import InboxStoreContract, OpenInbox
 
 from tocsin.core.ids import new_id
 from tocsin.core.storage.redis_client import open_redis
-from tocsin.core.time.clock import Clock, SystemClock
+from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.redis.store import RedisStore
-from tocsin.delivery.store import DeliveryStore
 from tocsin.messaging.inbound.redis.store import RedisInbox
 
 PROGRAM = "valkey-server"
@@ -38,15 +37,7 @@ class TestQueueInValkey(StoreContract):
 
     @pytest.fixture
     def open_store(self, valkey: str) -> OpenStore:
-        prefix = f"test-{new_id()}"
-
-        @asynccontextmanager
-        async def opened(clock: Clock) -> AsyncIterator[DeliveryStore]:
-            client = open_redis(valkey)
-            yield RedisStore(client, clock, prefix=prefix)
-            await client.aclose()
-
-        return opened
+        return partial(queue_in_redis, valkey, f"test-{new_id()}")
 
 
 class TestInboxInValkey(InboxStoreContract):
