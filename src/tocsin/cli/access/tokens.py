@@ -8,8 +8,8 @@ from tocsin.cli.running import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.errors import ConfigError
 from tocsin.core.records.as_json import to_json
+from tocsin.core.records.table import short_time
 from tocsin.core.scopes import SCOPES
-from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console, OutputError
@@ -112,9 +112,5 @@ def _tokens(app: App) -> ApiTokens:
 
 
 def _row(token: ApiToken) -> tuple[str, ...]:
-    used = _day(token.last_used_at) if token.last_used_at else "never"
-    return token.name, " ".join(token.scopes), _day(token.created_at), used
-
-
-def _day(at: float) -> str:
-    return (timestamp(at) or "")[:16].replace("T", " ")
+    used = short_time(token.last_used_at) if token.last_used_at else "never"
+    return token.name, " ".join(token.scopes), short_time(token.created_at), used
