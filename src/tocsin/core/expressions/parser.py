@@ -99,9 +99,8 @@ class _Parser:
             raise ExpressionError(f"the text at character {place} is not closed")
         raise ExpressionError(f"unexpected {rest[0]!r} at character {place}")
 
-    def _fail(self, detail: str, near: str = "") -> NoReturn:
-        at = self._peek().at
-        raise ExpressionError(f"{detail} (character {at})", near=near)
+    def _fail(self, detail: str) -> NoReturn:
+        raise ExpressionError(f"{detail} (character {self._peek().at})")
 
     def _peek(self) -> _Token:
         return self._tokens[self._next]

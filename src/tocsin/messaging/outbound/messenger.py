@@ -276,13 +276,9 @@ class Messenger:
         key: str = "",
         parse_mode: str = "",
         content: Mapping[str, Any] = NO_CONTENT,
-        resolution: str = "",
-        not_before: float | None = None,
     ) -> NotifyResult:
         """Queue the message for every target of a profile, as `ProfileQueue.send` does."""
-        made = MessageForProfile(
-            text=message, parse_mode=parse_mode, content=content, resolution=resolution, not_before=not_before
-        )
+        made = MessageForProfile(text=message, parse_mode=parse_mode, content=content)
         return await self.for_profiles(caller).send(profile, made, key)
 
     def for_profiles(self, caller: Caller) -> ProfileQueue:
