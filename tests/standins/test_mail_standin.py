@@ -4,7 +4,7 @@ import ssl
 from email.message import EmailMessage
 
 import pytest
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin_standins import Fault, mail
 from tocsin_standins.mail import MailServer
@@ -195,11 +195,14 @@ async def test_a_dropped_connection_leaves_the_message_only_after_the_final_dot(
 
 
 async def test_a_stall_delays_the_answer(server):
-    server.faults.push(Fault.stall(0.5).only("DATA"))
+    server.faults.push(Fault.stall(0.01).only("DATA"), Fault.stall(86_400).only("DATA"))
+    assert await Client(server).send() == {}
     sending = asyncio.create_task(Client(server).send())
-    await asyncio.sleep(0.1)
+    await eventually(lambda: not server.faults.as_json()["faults"])
+    assert await Client(server).send() == {}
     assert not sending.done()
-    assert await sending == {}
+    await server.stop()
+    await asyncio.gather(sending, return_exceptions=True)
 
 
 async def test_stopping_ends_open_sessions(caplog):
