@@ -34,7 +34,7 @@ class ChaoschatAdapter(OutboundAdapter):
         body = json.dumps({"target": part.target, "text": part.text, "key": part.key, "channel": self.spec.kind})
         url = f"{self.config[self.address]}/send"
         headers = {"Content-Type": "application/json"}
-        read_s = self.config[self.read]
+        read_s = json.loads(part.text).get("read_s", self.config[self.read])
         times = {"read_timeout_s": read_s, "timeout_s": 1.25 * read_s}
         reply = await self.http.request("POST", url, headers=headers, body=body.encode(), **times)
         answer = reply.json_object()
