@@ -12,6 +12,7 @@ from tests.cli.conftest import Cli
 from tests.delivery.conftest import RedisServer
 from tests.delivery.store_contract import RULES, SENT, new, retry, two_clocks
 from tests.messaging.inbound.inbox_hall import message
+from tests.redis_clients import patient_redis
 
 from tocsin.assembly.files import files_in_folder, files_in_redis
 from tocsin.assembly.migration.moves import REDIS, SQLITE, ServicesRunError, open_migration
@@ -25,7 +26,6 @@ from tocsin.core.config.settings import Settings
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.documents.document import ChannelDocument, SqliteDocument
 from tocsin.core.storage.documents.redis_document import RedisDocument
-from tocsin.core.storage.redis_client import open_redis
 from tocsin.delivery.model import Delivery, DeliveryStatus, Policy
 from tocsin.delivery.redis.moving import RedisDeliveries
 from tocsin.delivery.redis.store import RedisStore, former_names
@@ -72,7 +72,7 @@ def settings(tmp_path: Path, private_redis: RedisServer) -> Settings:
 @asynccontextmanager
 async def opened(settings: Settings, where: str, clock: FakeClock) -> AsyncIterator[Side]:
     database = Database(settings.data_dir / DATABASE_FILE, lambda: schemas(()))
-    client = open_redis(settings[REDIS_URL])
+    client = patient_redis(settings[REDIS_URL])
     try:
         if where == SQLITE:
             records = sqlite_bot_stores(database, clock)
@@ -187,7 +187,7 @@ async def test_a_move_that_was_killed_goes_on_and_doubles_nothing(settings: Sett
     async with opened(settings, SQLITE, clock) as side:
         await fill(side, clock)
     database = Database(settings.data_dir / DATABASE_FILE, lambda: schemas(()))
-    client = open_redis(settings[REDIS_URL])
+    client = patient_redis(settings[REDIS_URL])
     here = SqliteDeliveries(database, clock)
     await RedisDeliveries(client, clock, former_names(client)).take_in(await here.oldest(2))  # killed before `remove`
     await database.aclose()
@@ -218,7 +218,7 @@ async def test_nothing_moves_while_a_service_works(settings: Settings):
         await fill(side, clock)
         with pytest.raises(ServicesRunError, match=r"tocsin\.db"):
             await migrate(settings, REDIS, clock)
-    client = open_redis(settings[REDIS_URL])
+    client = patient_redis(settings[REDIS_URL])
     await client.command("SET", "tocsin:bridge", "a gateway")
     with pytest.raises(ServicesRunError, match="process"):
         await migrate(settings, REDIS, clock)
@@ -244,7 +244,7 @@ def test_the_command_moves_and_tells_what_to_set(tmp_path: Path, private_redis: 
 @pytest.mark.parametrize(("source", "target"), [(SQLITE, REDIS), (REDIS, SQLITE)], ids=["to redis", "to sqlite"])
 async def test_the_files_of_messages_move_before_their_deliveries(settings: Settings, source: str, target: str):
     clock = two_clocks()
-    client = open_redis(settings[REDIS_URL])
+    client = patient_redis(settings[REDIS_URL])
     stores = {SQLITE: files_in_folder(settings, clock), REDIS: files_in_redis(settings, client, clock)}
 
     async def blocks() -> AsyncIterator[bytes]:
@@ -265,7 +265,7 @@ async def test_the_files_of_messages_move_before_their_deliveries(settings: Sett
 async def test_what_channels_keep_moves_and_does_not_replace_what_is_there(
     settings: Settings, source: str, target: str
 ):
-    client, file = open_redis(settings[REDIS_URL]), settings.data_dir / DATABASE_FILE
+    client, file = patient_redis(settings[REDIS_URL]), settings.data_dir / DATABASE_FILE
 
     @asynccontextmanager
     async def documents(where: str) -> AsyncIterator[Callable[[str], ChannelDocument]]:

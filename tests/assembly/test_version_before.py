@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.delivery.conftest import RedisServer
+from tests.redis_clients import patient_redis
 from tools.store_fixture import RULES, SENT, fill_redis
 
 from tocsin.assembly.storage import schemas
@@ -23,7 +24,7 @@ from tocsin.bot.storage.stores import BotStores, sqlite_bot_stores
 from tocsin.bot.talk.redis_sessions import RedisSessions
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.redis_client import RedisClient, open_redis
+from tocsin.core.storage.redis_client import RedisClient
 from tocsin.delivery.model import NewDelivery
 from tocsin.delivery.redis.store import RedisStore
 from tocsin.delivery.sqlite.store import SqliteStore
@@ -96,7 +97,7 @@ def moment_of(version: str) -> float:
 
 @asynccontextmanager
 async def in_redis(version: str, clock: FakeClock, url: str, _: Path) -> AsyncIterator[Kept]:
-    client = open_redis(url)
+    client = patient_redis(url)
     await client.command("FLUSHALL")
     await load(client, contents_of(version))
     yield Kept(RedisStore(client, clock), RedisKeys(client), RedisInbox(client, clock), redis_bot_stores(client))
@@ -185,7 +186,7 @@ async def check_bot(bot: BotStores) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_conversations_go_on_after_the_update(version: str, unsaved_redis: RedisServer):
-    client = open_redis(unsaved_redis.url)
+    client = patient_redis(unsaved_redis.url)
     await client.command("FLUSHALL")
     await load(client, contents_of(version))
     sessions = RedisSessions(client, ttl_s=60, window=20)
@@ -196,7 +197,7 @@ async def test_conversations_go_on_after_the_update(version: str, unsaved_redis:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_what_this_version_writes_is_what_the_version_before_knows(version: str, unsaved_redis: RedisServer):
-    client = open_redis(unsaved_redis.url)
+    client = patient_redis(unsaved_redis.url)
     await client.command("FLUSHALL")
     await client.aclose()
     before, now = shapes(contents_of(version)), shapes(await fill_redis(unsaved_redis.url))
@@ -216,7 +217,7 @@ async def test_what_a_newer_version_has_added_stops_nothing_and_opens_no_door(un
     plan = json.loads(plans["0123456789abcdef"])
     plans["0123456789abcdef"] = json.dumps(plan | {"steps": '[{"requirement": "x", "skill": "backup", "mood": 1}]'})
     contents["{tocsin:bot}:modes"][1]["8"] = "dreamer"
-    clock, client = FakeClock(moment_of(VERSIONS[-1])), open_redis(unsaved_redis.url)
+    clock, client = FakeClock(moment_of(VERSIONS[-1])), patient_redis(unsaved_redis.url)
     await client.command("FLUSHALL")
     await load(client, contents)
     queue, inbox, bot = RedisStore(client, clock), RedisInbox(client, clock), redis_bot_stores(client)

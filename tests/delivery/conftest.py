@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from tests.databases import copied_tables
+from tests.redis_clients import patient_redis
 from tests.waiting import PATIENCE_S, until
 
-from tocsin.core.storage.redis_client import open_redis
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.redis.store import RedisStore
 from tocsin.delivery.store import DeliveryStore
@@ -118,6 +118,6 @@ def running_redis(**settings: str) -> Iterator[RedisServer]:
 @asynccontextmanager
 async def queue_in_redis(url: str, prefix: str, clock: Clock) -> AsyncIterator[DeliveryStore]:
     """Open the delivery queue in a server, as one process does."""
-    client = open_redis(url)
+    client = patient_redis(url)
     yield RedisStore(client, clock, prefix=prefix)
     await client.aclose()

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from tests.delivery.conftest import RedisServer
+from tests.redis_clients import patient_redis
 from tests.waiting import PATIENCE_S, rate_of
 from tests.waiting import eventually as until
 
@@ -102,7 +103,7 @@ async def url(request: pytest.FixtureRequest) -> str:
     if "private_redis" in request.fixturenames:
         return str(request.getfixturevalue("private_redis").url)
     address = f"{request.getfixturevalue('redis_server').url}?db=9"
-    opened = open_redis(address)
+    opened = patient_redis(address)
     await opened.command("FLUSHDB")
     await opened.aclose()
     return address
@@ -110,7 +111,7 @@ async def url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def client(url: str) -> AsyncIterator[RedisClient]:
-    opened = open_redis(url)
+    opened = patient_redis(url)
     yield opened
     await opened.aclose()
 
@@ -683,7 +684,7 @@ class Children:
 
     def __init__(self, url: str, records: RedisServer, pace: BusTimings) -> None:
         self._words = [url, records.url, f"bus-{new_id()}", repr(pace)]
-        self.records = open_redis(records.url)
+        self.records = patient_redis(records.url)
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:

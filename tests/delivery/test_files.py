@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from tests.delivery.conftest import RedisServer
+from tests.redis_clients import patient_redis
 
 from tocsin.core.errors import StoreUnavailableError
-from tocsin.core.storage.redis_client import open_redis
 from tocsin.delivery.files.folder import FolderFiles
 from tocsin.delivery.files.redis import RedisFiles
 from tocsin.delivery.files.store import BLOCK_BYTES, GRACE_S, FileGoneError, FilesFullError, FileStore
@@ -30,7 +30,7 @@ async def files(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
     if request.param == "folder":
         yield FolderFiles(tmp_path / "files", QUOTA, clock)
         return
-    client = open_redis(request.getfixturevalue("private_redis").url)
+    client = patient_redis(request.getfixturevalue("private_redis").url)
     yield RedisFiles(client, QUOTA, clock)
     await client.aclose()
 
@@ -94,7 +94,7 @@ async def test_pruning_removes_what_no_delivery_needs_after_the_grace_period(fil
 async def test_hosts_that_share_a_store_keep_the_file_of_a_record_that_they_do_not_know(
     private_redis: RedisServer, clock: FakeClock
 ):
-    client = open_redis(private_redis.url)
+    client = patient_redis(private_redis.url)
     one, other = (RedisFiles(client, QUOTA, clock) for _ in range(2))
     stored = await one.add(of(b"of a request"))
     await one.keep([stored.hash], 86_400.0)
@@ -137,7 +137,7 @@ async def test_pruning_removes_what_a_killed_process_left_in_the_folder(tmp_path
 
 
 async def test_pruning_removes_what_a_killed_process_left_in_redis(private_redis: RedisServer, clock: FakeClock):
-    client = open_redis(private_redis.url)
+    client = patient_redis(private_redis.url)
     files = RedisFiles(client, QUOTA, clock)
     await client.command("ZADD", "{tocsin:files}:unfinished", clock.now(), "token")
     await client.command("SET", "{tocsin:file:token}:0", b"x")
@@ -150,7 +150,7 @@ async def test_pruning_removes_what_a_killed_process_left_in_redis(private_redis
 async def test_redis_at_its_memory_limit_refuses_a_file_and_keeps_no_part_of_it(
     private_redis: RedisServer, clock: FakeClock
 ):
-    client = open_redis(private_redis.url)
+    client = patient_redis(private_redis.url)
     files = RedisFiles(client, 64 * 2**20, clock)
     used = int((await client.info())["used_memory"])
     await client.command("CONFIG SET", "maxmemory", used + 2 * 2**20)
@@ -161,7 +161,7 @@ async def test_redis_at_its_memory_limit_refuses_a_file_and_keeps_no_part_of_it(
 
 
 async def test_redis_knows_which_files_its_deliveries_need(private_redis: RedisServer, clock: FakeClock):
-    client = open_redis(private_redis.url)
+    client = patient_redis(private_redis.url)
     store = RedisStore(client, clock)
     attach = [{"name": "a.log", "hash": "a" * 64, "size": 1}]
     message = NewDelivery("bell", "x", "text", "test", extra={"content": {"attach": attach}})

@@ -13,12 +13,12 @@ import pytest
 from tests.delivery.conftest import RedisServer
 from tests.delivery.test_dispatcher import Watched, World
 from tests.facts import mentions
+from tests.redis_clients import patient_redis
 
 from tocsin.channels.contract import ChannelSpec, MessageGoneError, OutboundAdapter, Part, Sent
 from tocsin.channels.model import native
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.ids import new_id
-from tocsin.core.storage.redis_client import open_redis
 from tocsin.delivery.files.store import gone
 from tocsin.delivery.model import KEYS_KEPT_S, LEASE_S, Delivery, DeliveryStatus, MessageOperation, NewDelivery, Policy
 from tocsin.delivery.redis.store import RedisStore
@@ -113,7 +113,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     world = World(tmp_path / "queue.db")
     if request.param == "redis":
         server: RedisServer = request.getfixturevalue("redis_server")
-        client = open_redis(server.url)
+        client = patient_redis(server.url)
         world.stack.push_async_callback(client.aclose)
         world.store = Watched(RedisStore(client, world.clock, prefix=f"test-{new_id()}"))
         world.watched.append(world.store)

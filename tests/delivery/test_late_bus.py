@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from tests.delivery.conftest import RedisServer
+from tests.redis_clients import patient_redis
 from tests.waiting import eventually
 
 from tocsin.assembly.full.receiving import Receiving, open_inbox
@@ -20,7 +21,6 @@ from tocsin.assembly.program import App, assemble
 from tocsin.assembly.storage import open_stores
 from tocsin.channels.contract import Tools
 from tocsin.core.config.core_variables import REDIS_URL
-from tocsin.core.storage.redis_client import open_redis
 from tocsin.delivery.bus.bus import publish
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
@@ -71,7 +71,7 @@ async def test_a_redis_that_starts_later_is_taken_up_within_a_minute_and_told(
         assert max(clock.slept) <= 60
         late_redis.start()
         await eventually(lambda: bus.state == "ok")
-        client = open_redis(app.settings[REDIS_URL])
+        client = patient_redis(app.settings[REDIS_URL])
         await publish(client, "teamchat", {"target": "#ops", "message": "hello"})
         await client.aclose()
 

@@ -22,6 +22,7 @@ from tests.delivery.store_contract import (
 )
 from tests.docs.pages import ROOT
 from tests.facts import mentions
+from tests.redis_clients import patient_redis
 from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError
@@ -362,7 +363,7 @@ async def test_evicting_only_what_has_an_end_of_its_own_is_no_problem(connect: C
 
 @pytest.fixture
 async def shared(redis_server: RedisServer, request: pytest.FixtureRequest) -> AsyncIterator[RedisClient]:
-    client = open_redis(redis_server.url)
+    client = patient_redis(redis_server.url)
     yield client
     await client.aclose()
 
@@ -487,7 +488,7 @@ async def told(client: RedisClient, directory: Path, clock: Clock | None = None)
 
 
 async def test_a_redis_that_was_emptied_restored_or_exchanged_is_noticed(private_redis: RedisServer, tmp_path: Path):
-    client = open_redis(private_redis.url)
+    client = patient_redis(private_redis.url)
     assert await told(client, tmp_path) == (True, "")
     store = RedisStore(client, SystemClock())
     await put(store, new("1"), new("2"))
@@ -555,12 +556,12 @@ async def test_a_second_redis_that_was_named_by_mistake_is_noticed_by_each_host_
 
 
 async def test_what_endangers_messages_is_named(private_redis: RedisServer, tmp_path: Path):
-    client = open_redis(private_redis.url, wait_replicas=1)
+    client = patient_redis(private_redis.url, wait_replicas=1)
     private_redis.ask("CONFIG", "SET", "min-replicas-to-write", "0")
     problems = (await read_health(client, time.time())).problems
     assert "has 0 of the 1 replicas required by REDIS_WAIT_REPLICAS" in problems[0]
     await client.aclose()
-    client = open_redis(private_redis.url)
+    client = patient_redis(private_redis.url)
     for ahead_s, way in ((300, "300 s ahead of"), (-300, "300 s behind")):
         health = await read_health(client, time.time() + ahead_s)
         assert health.ok

@@ -13,6 +13,7 @@ from tests.delivery.redis_topologies import ClusterSetup, RedisNode, SentinelSet
 from tests.delivery.store_contract import SENT, OpenStore, StoreContract, claim_one, new, put, put_one
 from tests.delivery.test_bus import Queue, buses, publish_text, until_led
 from tests.ports import free_port
+from tests.redis_clients import patient_redis
 from tests.waiting import eventually
 
 from tocsin.bot.talk.redis_sessions import RedisSessions
@@ -55,7 +56,7 @@ class TestStoreInCluster(StoreContract):
 
 async def test_the_bus_takes_messages_of_all_topics_in_a_cluster(cluster: ClusterSetup):
     url, queue = cluster.url_of_user("tocsin", *ACL_RULES.split()), Queue()
-    client = open_redis(url)
+    client = patient_redis(url)
     async with buses(url, queue, 2) as made:
         await until_led(made)
         for topic in ("outbound:email", "outbound:teamchat", "outbound:slack"):
@@ -75,7 +76,7 @@ async def _rejects(client: RedisClient, count: int) -> bool:
 
 
 async def test_sessions_and_keys_of_requests_work_in_a_cluster(cluster: ClusterSetup):
-    client = open_redis(cluster.url_of_user("tocsin", *ACL_RULES.split()))
+    client = patient_redis(cluster.url_of_user("tocsin", *ACL_RULES.split()))
     sessions, keys = RedisSessions(client, ttl_s=60, window=5), RedisKeys(client)
     for number in range(9):
         chat, key = f"botchat:{number}", f"http:a}}{{{number}"
@@ -142,7 +143,7 @@ async def test_a_server_with_a_certificate_of_ones_own_authority_is_reached(tmp_
     files = dict.fromkeys(("tls-cert-file", "tls-key-file"), str(tmp_path / "server.pem"))
     node = RedisNode(tmp_path, settings | files)
     try:
-        known = open_redis(f"rediss://127.0.0.1:{secure}/0?ssl_ca_certs={tmp_path / 'ca.pem'}")
+        known = patient_redis(f"rediss://127.0.0.1:{secure}/0?ssl_ca_certs={tmp_path / 'ca.pem'}")
         assert await known.command("PING") == b"PONG"
         await known.aclose()
         stranger = open_redis(f"rediss://127.0.0.1:{secure}/0")
@@ -182,7 +183,7 @@ def test_addresses_of_several_servers_are_read_and_shown_without_secrets():
 
 
 async def test_names_of_before_are_taken_over_with_all_that_they_hold(private_redis: RedisServer):
-    client = open_redis(private_redis.url)
+    client = patient_redis(private_redis.url)
     store = RedisStore(client, SystemClock())
     await put(store, new("first", idempotency_key="k"), new("second"))
     names = [name for batch in [batch async for batch in client.scan("*delivery}:*")] for name in batch]
@@ -238,7 +239,7 @@ async def test_after_a_failover_everything_acknowledged_is_there_and_work_goes_o
 
 
 async def test_without_the_replicas_that_were_asked_for_nothing_is_accepted(sentinels: SentinelSetup):
-    client = open_redis(sentinels.url, wait_replicas=2)
+    client = patient_redis(sentinels.url, wait_replicas=2)
     store = RedisStore(client, SystemClock())
     kept = await put_one(store, new("kept"))
     sentinels.replicas()[0].kill()

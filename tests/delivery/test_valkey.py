@@ -10,9 +10,9 @@ import pytest
 from tests.delivery.conftest import RedisServer, queue_in_redis
 from tests.delivery.store_contract import OpenStore, StoreContract
 from tests.messaging.inbound.inbox_store_contract import InboxStoreContract, OpenInbox
+from tests.redis_clients import patient_redis
 
 from tocsin.core.ids import new_id
-from tocsin.core.storage.redis_client import open_redis
 from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.redis.store import RedisStore
 from tocsin.messaging.inbound.redis.store import RedisInbox
@@ -45,12 +45,12 @@ class TestInboxInValkey(InboxStoreContract):
 
     @pytest.fixture
     async def open_store(self, valkey: str) -> AsyncIterator[OpenInbox]:
-        client, prefix = open_redis(valkey), f"test-{new_id()}"
+        client, prefix = patient_redis(valkey), f"test-{new_id()}"
         yield lambda clock, **bounds: RedisInbox(client, clock, prefix=prefix, **bounds)
         await client.aclose()
 
 
 async def test_a_safe_valkey_is_healthy(valkey: str):
-    client = open_redis(valkey)
+    client = patient_redis(valkey)
     assert (await RedisStore(client, SystemClock()).health()).problems == []
     await client.aclose()

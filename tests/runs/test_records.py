@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.delivery.conftest import RedisServer
+from tests.redis_clients import patient_redis
 from tests.runs.conftest import RUN_SCHEMAS
 from tests.runs.records_contract import OpenStore, RecordsContract, made
 from tests.waiting import eventually
@@ -18,7 +19,6 @@ from tocsin.core.ids import new_id
 from tocsin.core.process.beats import RedisBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.redis_client import open_redis
 from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.runs.engine.overlap import StartPolicy
 from tocsin.runs.engine.run_type import DelayedRun, RunType
@@ -50,7 +50,7 @@ class TestSqliteRuns(RecordsContract):
 
 @asynccontextmanager
 async def runs_of_host(url: str, prefix: str, home: str = "here") -> AsyncIterator[RunStore]:
-    client = open_redis(url)
+    client = patient_redis(url)
     yield redis_runs(client, home, prefix=prefix)
     await client.aclose()
 
@@ -115,7 +115,7 @@ async def test_a_store_that_a_newer_version_has_written_is_refused(private_redis
 
 async def test_a_queued_run_is_adopted_when_its_host_is_silent_for_a_minute(redis_server: RedisServer, tmp_path: Path):
     prefix, clock, run = f"test-{new_id()}", FakeClock(), made(RunStatus.QUEUED, home="", retry_of="an earlier one")
-    client = open_redis(redis_server.url)
+    client = patient_redis(redis_server.url)
 
     def process(host: str) -> Runs:
         presence = Presence(RedisBeats(client, prefix=prefix), clock, f"a process of {host}")
@@ -143,7 +143,7 @@ async def test_a_queued_run_is_adopted_when_its_host_is_silent_for_a_minute(redi
 @asynccontextmanager
 async def left_unrecorded(redis: RedisServer, folder: Path, poll_s: float) -> AsyncIterator[tuple[Runs, Run]]:
     """Yield the runs of a process, and one that ended while Redis was away, which is back."""
-    clock, client = FakeClock(), open_redis(redis.url)
+    clock, client = FakeClock(), patient_redis(redis.url)
     runs = Runs(redis_runs(client, "here"), folder, clock, Presence(RedisBeats(client), clock, "me"), poll_s=poll_s)
 
     async def work(_: RunHandle) -> RunResult:

@@ -7,12 +7,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from tests.redis_clients import patient_redis
 
 from tocsin.bot.schema import SCHEMAS
 from tocsin.bot.storage.shared_stores import redis_bot_stores
 from tocsin.bot.storage.stores import BotStores, sqlite_bot_stores
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.redis_client import RedisClient, open_redis
+from tocsin.core.storage.redis_client import RedisClient
 from tocsin.testing import FakeClock
 
 HOUR_S = 3600.0
@@ -61,7 +62,7 @@ class RedisBotPlace(BotPlace):
     opened: list[RedisClient] = field(default_factory=list)
 
     def open(self) -> BotStores:
-        self.opened.append(open_redis(self.url))
+        self.opened.append(patient_redis(self.url))
         return redis_bot_stores(self.opened[-1], prefix=self.prefix)
 
     async def advance(self, seconds: float) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.delivery.conftest import RedisServer
+from tests.redis_clients import patient_redis
 from tests.waiting import PATIENCE_S
 
 from tocsin.bot.talk.redis_sessions import RedisSessions
@@ -141,7 +142,7 @@ async def test_an_edit_of_a_message_that_is_not_there_changes_nothing(sessions, 
 @settings(max_examples=25, deadline=None)
 def test_any_text_comes_back_as_it_was(unsaved_redis, text):
     async def there_and_back() -> list[str]:
-        client = open_redis(unsaved_redis.url)
+        client = patient_redis(unsaved_redis.url)
         sessions = on(RedisSessions(client, ttl_s=TTL_S, window=WINDOW), FakeClock())
         chat = uuid4().hex
         await sessions.add(chat, "user", "x", "1")
@@ -271,7 +272,7 @@ async def shared(
 @pytest.fixture
 async def other(private_redis: RedisServer) -> AsyncIterator[RedisSessions]:
     """The histories as another process sees them."""
-    client = open_redis(private_redis.url)
+    client = patient_redis(private_redis.url)
     yield RedisSessions(client, ttl_s=TTL_S, window=WINDOW)
     await client.aclose()
 
@@ -364,7 +365,7 @@ async def test_without_redis_nothing_is_owed_to_anybody(clock, caplog):
 
 
 async def test_only_so_many_chats_are_owed_to_redis(private_redis, other, clock):
-    client = open_redis(private_redis.url)
+    client = patient_redis(private_redis.url)
     sessions = on(RedisSessions(client, ttl_s=TTL_S, window=WINDOW), clock, max_chats=2)
     private_redis.kill()
     for number in range(4):

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 from tests.delivery.conftest import RedisServer
+from tests.redis_clients import patient_redis
 
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
 from tocsin.core.process.beats import MIGRATIONS, Beats, RedisBeats, SqliteBeats
 from tocsin.core.process.presence import BEAT_S, SILENCE_S, Presence
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.redis_client import open_redis
 from tocsin.testing.fakes import FakeClock
 
 SCHEMA = {"presence": MIGRATIONS}
@@ -37,7 +37,7 @@ class Hosts:
 @pytest.fixture(params=["sqlite", "redis"])
 async def hosts(request: pytest.FixtureRequest, tmp_path: Path, redis_server: RedisServer) -> AsyncIterator[Hosts]:
     if request.param == "redis":
-        client = open_redis(redis_server.url)
+        client = patient_redis(redis_server.url)
         yield Hosts(RedisBeats(client, prefix=f"test-{new_id()}"))
         await client.aclose()
         return

@@ -8,12 +8,12 @@ from uuid import uuid4
 import pytest
 from redis import Redis
 from tests.delivery.conftest import RedisServer
+from tests.redis_clients import patient_redis
 
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.documents.document import MIGRATIONS, ChannelDocument, SqliteDocument
 from tocsin.core.storage.documents.redis_document import RedisDocument
-from tocsin.core.storage.redis_client import open_redis
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -26,7 +26,7 @@ async def processes(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
             await database.aclose()
     else:
         server: RedisServer = request.getfixturevalue("unsaved_redis")
-        clients, name = [open_redis(server.url), open_redis(server.url)], uuid4().hex
+        clients, name = [patient_redis(server.url), patient_redis(server.url)], uuid4().hex
         yield [RedisDocument(each, name) for each in clients]
         for client in clients:
             await client.aclose()
@@ -60,7 +60,7 @@ async def test_an_edit_that_raises_changes_nothing(processes: list[ChannelDocume
 
 
 async def test_a_document_that_always_changes_meanwhile_is_reported(unsaved_redis: RedisServer):
-    client, other, name = open_redis(unsaved_redis.url), Redis.from_url(unsaved_redis.url), uuid4().hex
+    client, other, name = patient_redis(unsaved_redis.url), Redis.from_url(unsaved_redis.url), uuid4().hex
 
     def edit(text: str) -> str:
         other.incr(f"tocsin:documents:{name}")  # another process, before this change is stored

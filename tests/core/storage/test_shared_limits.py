@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from tests.delivery.conftest import RedisServer
+from tests.redis_clients import patient_redis
 from tests.waiting import eventually
 
 from tocsin.core.errors import StoreUnavailableError
@@ -36,7 +37,7 @@ class Host:
 @pytest.fixture
 async def hosts(unsaved_redis: RedisServer) -> AsyncIterator[list[Host]]:
     """Two hosts whose clocks are five minutes apart."""
-    clients = [open_redis(unsaved_redis.url), open_redis(unsaved_redis.url)]
+    clients = [patient_redis(unsaved_redis.url), patient_redis(unsaved_redis.url)]
     prefix = f"test{uuid4().hex}"
     clocks = [FakeClock(), FakeClock(1_700_000_300.0)]
     yield [Host(client, prefix, clock) for client, clock in zip(clients, clocks, strict=True)]

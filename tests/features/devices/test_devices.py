@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 from tests.delivery.conftest import RedisServer
+from tests.redis_clients import patient_redis
 
 from tocsin.channels.webpush import WebpushAdapter
 from tocsin.channels.webpush.devices import Devices
@@ -16,7 +17,6 @@ from tocsin.channels.webpush.standin import CONTACT, Browser
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.documents.document import MIGRATIONS, SqliteDocument
 from tocsin.core.storage.documents.redis_document import RedisDocument
-from tocsin.core.storage.redis_client import open_redis
 from tocsin.features.devices.feature import FEATURE
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.testing.dashboard import DashboardClient, open_dashboard
@@ -122,7 +122,7 @@ async def test_processes_that_need_keys_at_once_have_the_same(
         closing: list[Any] = databases
     else:
         server: RedisServer = request.getfixturevalue("unsaved_redis")
-        clients, name = [open_redis(server.url) for _ in range(4)], uuid4().hex
+        clients, name = [patient_redis(server.url) for _ in range(4)], uuid4().hex
         devices, closing = [Devices(RedisDocument(each, name)) for each in clients], clients
     assert len(set(await asyncio.gather(*(each.keys() for each in devices)))) == 1
     for each in closing:

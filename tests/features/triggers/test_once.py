@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from tests.delivery.conftest import RedisServer
 from tests.features.triggers.conftest import Triggered, opened, received
+from tests.redis_clients import patient_redis
 from tests.waiting import eventually as until
 
 from tocsin.channels.inbound import MessageKind
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
 from tocsin.core.process.beats import RedisBeats
-from tocsin.core.storage.redis_client import open_redis
 from tocsin.features.triggers.service import INTERRUPTED
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, PressedAction
 from tocsin.runs.model import RunStatus
@@ -33,7 +33,7 @@ async def either(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
             yield triggered
         return
     server: RedisServer = request.getfixturevalue("redis_server")
-    client, prefix = open_redis(server.url), f"test-{new_id()}"
+    client, prefix = patient_redis(server.url), f"test-{new_id()}"
     async with opened(tmp_path, redis_runs(client, "here", prefix=prefix), RedisBeats(client, prefix=prefix)) as found:
         yield found
     await client.aclose()
@@ -101,7 +101,7 @@ async def test_a_message_that_may_not_repeat_runs_if_it_had_not_begun_at_a_kill(
 async def test_a_press_that_could_not_be_recorded_runs_once_the_store_is_back(
     private_redis: RedisServer, tmp_path: Path
 ):
-    client, event = open_redis(private_redis.url), new_id()
+    client, event = patient_redis(private_redis.url), new_id()
     async with opened(tmp_path, redis_runs(client, "here"), RedisBeats(client)) as triggered:
         triggered.write(QUICK)
         private_redis.kill()

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from tests.delivery.conftest import RedisServer
 from tests.messaging.inbound.inbox_hall import Hall, killed, message, running
+from tests.redis_clients import patient_redis
 from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.channels.inbound import MessageKind
 from tocsin.core.ids import new_id
 from tocsin.core.process.beats import RedisBeats
 from tocsin.core.process.presence import SILENCE_S
-from tocsin.core.storage.redis_client import open_redis
 from tocsin.messaging.inbound.handling import (
     EventTakenOverError,
     Handler,
@@ -35,7 +35,7 @@ async def sqlite_hall(tmp_path: Path) -> AsyncIterator[Hall]:
 
 @pytest.fixture
 async def redis_hall(sqlite_hall: Hall, redis_server: RedisServer) -> AsyncIterator[Hall]:
-    client, prefix = open_redis(redis_server.url), f"test-{new_id()}"
+    client, prefix = patient_redis(redis_server.url), f"test-{new_id()}"
     sqlite_hall.store = RedisInbox(client, sqlite_hall.clock, prefix=prefix)
     sqlite_hall.signs = RedisBeats(client, prefix=prefix)
     yield sqlite_hall

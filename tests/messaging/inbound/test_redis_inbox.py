@@ -7,12 +7,13 @@ import pytest
 from tests.delivery.conftest import RedisServer
 from tests.messaging.inbound.inbox_hall import SteppedClock, message, texts
 from tests.messaging.inbound.inbox_store_contract import InboxStoreContract, OpenInbox, accepted, begun
+from tests.redis_clients import patient_redis
 from tests.waiting import eventually
 
 from tocsin.channels.conversation import UpdateLeaseLostError
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
-from tocsin.core.storage.redis_client import RedisClient, open_redis
+from tocsin.core.storage.redis_client import RedisClient
 from tocsin.messaging.inbound.handling import HandlingStatus, Reply
 from tocsin.messaging.inbound.redis.lease import LEASE_S
 from tocsin.messaging.inbound.redis.store import RedisInbox
@@ -20,7 +21,7 @@ from tocsin.messaging.inbound.redis.store import RedisInbox
 
 @pytest.fixture
 async def client(redis_server: RedisServer) -> AsyncIterator[RedisClient]:
-    made = open_redis(redis_server.url)
+    made = patient_redis(redis_server.url)
     yield made
     await made.aclose()
 
@@ -45,7 +46,7 @@ class TestInboxInClusterAndBehindSentinels(InboxStoreContract):
 
     @pytest.fixture(params=["redis_cluster", "redis_sentinels"])
     async def open_store(self, request: pytest.FixtureRequest) -> AsyncIterator[OpenInbox]:
-        client, prefix = open_redis(request.getfixturevalue(request.param).url), f"test-{new_id()}"
+        client, prefix = patient_redis(request.getfixturevalue(request.param).url), f"test-{new_id()}"
         yield lambda clock, **bounds: RedisInbox(client, clock, prefix=prefix, **bounds)
         await client.aclose()
 
@@ -110,7 +111,7 @@ async def test_an_outcome_whose_confirmation_was_lost_may_be_told_again(open_sto
 
 
 async def test_a_full_redis_takes_nothing_in_and_what_was_taken_in_is_finished(private_redis: RedisServer):
-    client = open_redis(private_redis.url)
+    client = patient_redis(private_redis.url)
     store = RedisInbox(client, SteppedClock())
     [ticket] = await store.accept([message("one", "c", "a")], "me", ("updates", 1))
     assert ticket

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from tests.facts import mentions
+from tests.redis_clients import patient_redis
 from tests.waiting import PATIENCE_S
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Receipt, SendResult, Tools
@@ -15,7 +16,6 @@ from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ChannelError, FailureKind, StoreUnavailableError
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.redis_client import open_redis
 from tocsin.delivery.model import AttemptOutcome, DeliveryStatus, NewDelivery
 from tocsin.delivery.redis.store import RedisStore
 from tocsin.delivery.sqlite.schema import MIGRATIONS
@@ -78,7 +78,7 @@ async def hosts(
 
         def open_store(clock: FakeClock) -> DeliveryStore:
             if request.param == "redis":
-                client = open_redis(request.getfixturevalue("unsaved_redis").url)
+                client = patient_redis(request.getfixturevalue("unsaved_redis").url)
                 stack.push_async_callback(client.aclose)
                 return RedisStore(client, clock, prefix=prefix)
             database = Database(tmp_path / "tocsin.db", {"delivery": MIGRATIONS})

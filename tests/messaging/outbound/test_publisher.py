@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.delivery.conftest import RedisServer
+from tests.redis_clients import patient_redis
 from tests.waiting import PATIENCE_S
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
@@ -80,7 +81,7 @@ async def test_with_redis_a_message_goes_on_the_durable_stream(desk: Desk, priva
     where = await desk.publisher(private_redis).publish("dingdong", "tower", "Feuer ü", TEST)
     topic, id_ = where.split()
     assert topic == "outbound:bell"
-    client = open_redis(private_redis.url)
+    client = patient_redis(private_redis.url)
     [(found, words)] = await client.command("XRANGE", topic, "-", "+")
     await client.aclose()
     fields = {name.decode(): value.decode() for name, value in zip(words[::2], words[1::2], strict=True)}
@@ -139,7 +140,7 @@ async def test_what_could_never_be_sent_is_not_published(
 
 async def test_the_hashes_of_files_that_wait_on_the_bus_are_known(desk: Desk, private_redis: RedisServer):
     hashes = ["0" * 63 + "a", "f" * 64]
-    client = open_redis(private_redis.url)
+    client = patient_redis(private_redis.url)
     for number, each in enumerate(hashes):
         whole = {"target": "tower", "message": "fire", "attach": [{"name": "a.log", "hash": each, "size": 4}]}
         await client.command("XADD", f"outbound:bell{number}", "*", "data", to_json(whole))

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from tests.delivery.conftest import RedisServer
+from tests.redis_clients import patient_redis
 from tests.rest.streams import connected
 
 from tocsin.assembly.full.live import event_hub
@@ -18,7 +19,6 @@ from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.storage import changes
 from tocsin.core.storage.change_stream import KEPT, ChangeStream, StreamPage
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.redis_client import open_redis
 from tocsin.delivery.model import AttemptOutcome, DeliveryStatus, NewDelivery
 from tocsin.delivery.redis.store import RedisStore
 from tocsin.delivery.sqlite import schema as delivery_schema
@@ -56,7 +56,7 @@ async def hosts(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
         def opened(clock: FakeClock) -> MessagesHost:
             if request.param == "redis":
-                client = open_redis(request.getfixturevalue("unsaved_redis").url)
+                client = patient_redis(request.getfixturevalue("unsaved_redis").url)
                 stack.push_async_callback(client.aclose)
                 queue, inbox = RedisStore(client, clock, prefix=prefix), RedisInbox(client, clock, prefix=prefix)
                 return MessagesHost(queue, inbox, clock)
@@ -133,7 +133,7 @@ async def test_what_is_no_longer_kept_is_told_as_incomplete(tmp_path: Path):
 
 
 async def test_a_position_of_another_store_is_incomplete_once(unsaved_redis: RedisServer):
-    client = open_redis(unsaved_redis.url)
+    client = patient_redis(unsaved_redis.url)
     stream = RedisStore(client, FakeClock(), prefix=f"test{uuid4().hex}").changes()
     page = await stream.after("1700000000000-3", at_most=10)
     assert (page.complete, page.end) == (False, "0-0")
