@@ -565,7 +565,9 @@ async def test_a_stop_waits_for_no_server_and_loses_nothing_that_was_taken(
 
 async def test_processes_that_are_replaced_one_by_one_lose_no_published_message(url: str, client: RedisClient):
     queue, sent = Queue(), 0
-    async with buses(url, queue, 4) as made:
+    # No leader leaves before its successor leads, however slow the machine is.
+    patient = dict.fromkeys(("lease_s", "silence_s", "hand_over_s", "stop_s"), PATIENCE_S)
+    async with buses(url, queue, 4, pace=replace(SWIFT, **patient)) as made:
         running = list(made)
         while running:
             leader = await until_led(running)

@@ -45,10 +45,7 @@ MAX_BATCH_BYTES = 4 * 1024 * 1024
 READ_COUNT = 100  # of one stream at a time
 SCAN_COUNT = 1_000
 BACK_OFF_S = (0.2, 0.5, 1.0, 2.0)
-# At a stop: how long a leader waits for its successor, when all work is cancelled, and the time limit of the last call.
-HAND_OVER_S = 0.5
-STOP_S = 0.8
-LEAVE_S = 0.1
+LEAVE_S = 0.1  # the time limit of the call that removes the consumer, at a stop
 
 _LUA = Path(__file__).parent / "lua"
 _LOOK_BACK = load_script(_LUA, "look_back")
@@ -72,6 +69,8 @@ class BusTimings:
     sweep_s: float = 1.0
     abandoned_s: float = 5.0  # another consumer takes over entries unfinished for this long
     forget_s: float = 3_600.0  # a consumer idle for this long is removed if it holds no entries
+    hand_over_s: float = 0.5  # at a stop, a leader waits this long for its successor
+    stop_s: float = 0.8  # at a stop, all work is cancelled after this time
 
 
 class Bus:
@@ -145,7 +144,7 @@ class Bus:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(loop.run()) for loop in self._loops.values()]
             await self._stopping.wait()
-            await asyncio.wait(tasks, timeout=STOP_S)
+            await asyncio.wait(tasks, timeout=self._pace.stop_s)
             for task in tasks:
                 task.cancel()
         with suppress(TocsinError, TimeoutError):  # otherwise another process removes this consumer later
@@ -381,7 +380,7 @@ class _Bridge:
     async def _hand_over(self, subscription: "PubSub") -> None:
         """Forward until the successor announces itself; without a successor, forward all."""
         heard = await self._client.run(_RESIGN, [BRIDGE], [self._name, self._office])
-        until = self._clock.monotonic() + HAND_OVER_S
+        until = self._clock.monotonic() + self._pace.hand_over_s
         while self.leads and not (heard == 1 and self._vacant) and self._clock.monotonic() < until:
             await self._listen(subscription)
 
