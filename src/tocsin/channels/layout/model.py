@@ -81,7 +81,7 @@ class MessageLayout:
     silent: Annotated[bool, "It makes no sound."] = False
 
 
-def text_block(spans: Iterable[TextSpan], kind: BlockKind = BlockKind.TEXT) -> LayoutBlock:
+def text_block(spans: Iterable[TextSpan]) -> LayoutBlock:
     """Return a block of text; neighbours with one formatting become one span."""
     joined: list[TextSpan] = []
     for span in spans:
@@ -92,7 +92,7 @@ def text_block(spans: Iterable[TextSpan], kind: BlockKind = BlockKind.TEXT) -> L
             joined[-1] = TextSpan(last.text + text, span.styles, span.url)
         else:
             joined.append(TextSpan(text, span.styles, span.url))
-    return LayoutBlock(kind, tuple(each for span in joined for each in _without_line_end(span)))
+    return LayoutBlock(BlockKind.TEXT, tuple(each for span in joined for each in _without_line_end(span)))
 
 
 def _without_line_end(span: TextSpan) -> Iterator[TextSpan]:

@@ -161,9 +161,9 @@ def half_lives_until(strength: float) -> float:
     return -log2(strength) if strength > 0 else float("inf")
 
 
-def classify_strength(strength: float, threshold: float = FADED_BELOW) -> EntryState:
-    """Return the state of an entry; `threshold` is that of the decay."""
-    if strength < threshold:
+def classify_strength(strength: float) -> EntryState:
+    """Return the state of an entry."""
+    if strength < FADED_BELOW:
         return EntryState.FADED
     return EntryState.FADING if strength < FADING_BELOW else EntryState.ACTIVE
 

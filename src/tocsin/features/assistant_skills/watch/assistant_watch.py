@@ -51,12 +51,11 @@ class AssistantWatch:
         *,
         show: Callable[[Line], None] | None = None,
         on_run: Callable[[AssistantRun], None] = lambda _: None,
-        poll: bool | None = None,
     ) -> None:
         """`show` gets each line that a run prints, `on_run` each run that has ended."""
         self._skills = skills
         self._versions = skills.versions
-        self._watchers = [FolderWatcher(folder, poll=poll) for folder in folders]
+        self._watchers = [FolderWatcher(folder) for folder in folders]
         self._show = show
         self._on_run = on_run
         self._queue: asyncio.PriorityQueue[QueuedRun] = asyncio.PriorityQueue(MAX_WAITING)

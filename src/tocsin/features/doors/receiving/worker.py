@@ -60,11 +60,11 @@ class _Sending:
 class DoorWorker:
     """Processes stored requests while this process holds the lease."""
 
-    def __init__(self, doors: Doors, holder: str = "") -> None:
+    def __init__(self, doors: Doors) -> None:
         self._doors = doors
         self._context = doors.context
         self._accepted = 0
-        self.lease = Lease(doors.context.database, LEASE, doors.context.clock, holder)
+        self.lease = Lease(doors.context.database, LEASE, doors.context.clock)
         self._loop = ServiceLoop("the worker of doors", self.step, doors.context.clock)
 
     def stop(self) -> None:

@@ -107,7 +107,7 @@ class _WorkflowReader:
         env = values.given["env"]
         names = KnownNames(params, [name for name, _ in env.as_members() or ()])
         outputs = {draft.name: draft.outputs for each in LISTS for draft in drafts[each] if draft.name}
-        variables = self.texts.templates(env, KnownNames(params), secrets=True)
+        variables = self.texts.templates(env, KnownNames(params))
         self.texts.variables = TextVariables(params, outputs, variables)
         self._check_variables(values, [draft for each in LISTS for draft in drafts[each]])
         steps = {name: self._steps(name, drafts, values, names, graph=graph) for name in LISTS}

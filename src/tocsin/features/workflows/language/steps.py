@@ -80,7 +80,7 @@ class StepReader:
         own = [name for name, _ in given["env"].as_members() or ()]
         inner = KnownNames(names.params, {*names.env, *own}, names.steps, names.later, each is not None)
         command = self._command(draft, kind, inner)
-        env = self._texts.templates(given["env"], outer, secrets=True)
+        env = self._texts.templates(given["env"], outer)
         self._warn_of_evaluation(draft, kind, command, env)
         return WorkflowStep(
             name=draft.name,
@@ -236,7 +236,7 @@ class StepReader:
 
     def _check_http(self, draft: StepDraft, names: KnownNames, found: dict[str, Any]) -> None:
         given = draft.values.given
-        found["headers"] = self._texts.templates(given["headers"], names, secrets=True)
+        found["headers"] = self._texts.templates(given["headers"], names)
         if not given["json"].absent:
             found["json"] = self._texts.structure(given["json"], names)
             if not given["body"].absent:

@@ -92,10 +92,10 @@ class TextReader:
         for detail in self.variables.evaluated(script, env) if len(self.warnings) < MAX_PROBLEMS else ():
             self.warnings.append(node.problem(detail, EVALUATED))
 
-    def templates(self, node: Node, names: KnownNames, *, secrets: bool = False) -> Mapping[str, Template]:
-        """Read the texts of a mapping, whose types were checked before."""
+    def templates(self, node: Node, names: KnownNames) -> Mapping[str, Template]:
+        """Read the texts of a mapping, whose types were checked before; they may have secrets."""
         members = dict(node.as_members() or ())
-        return {name: self.template(each, names, secrets=secrets) for name, each in members.items()}
+        return {name: self.template(each, names, secrets=True) for name, each in members.items()}
 
     def structure(self, node: Node, names: KnownNames) -> Any:
         """Read any value; texts in it are templates."""
