@@ -54,10 +54,10 @@ def configure_watchers(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"example: tocsin watchers run invoices ~/Scans/a.pdf\n\n{_EXAMPLE}"
     commands["list"].epilog = f"example: tocsin watchers list\n\n{_EXAMPLE}"
     commands["list"].set_defaults(run=_list)
-    for name, run in {"show": _show, "enable": _enable, "disable": _disable}.items():
+    for name, run in {"show": _show, "enable": _switch, "disable": _switch}.items():
         commands[name].epilog = f"example: tocsin watchers {name} invoices"
         commands[name].add_argument("name", help="name of the rule; `tocsin watchers list` shows them")
-        commands[name].set_defaults(run=run)
+        commands[name].set_defaults(run=run, enabled=name == "enable")
     _configure_run(commands["run"])
     _configure_retry(commands["retry"])
     _configure_new(commands["new"])
@@ -192,16 +192,8 @@ def _show_line(line: Line, out: Console) -> None:
     (out.text if line.stream == "stdout" else out.aside)(line.plain)
 
 
-def _enable(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    return _switch(arguments, out, program, enabled=True)
-
-
-def _disable(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    return _switch(arguments, out, program, enabled=False)
-
-
-def _switch(arguments: argparse.Namespace, out: Console, program: Program, *, enabled: bool) -> int:
-    name = readable(arguments.name)
+def _switch(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    name, enabled = readable(arguments.name), arguments.enabled
 
     async def work(watchers: Watchers) -> WatcherWithEvents:
         await (watchers.enable if enabled else watchers.disable)(name, source="cli")
