@@ -59,7 +59,6 @@ async def test_pages_follow_each_other_and_a_cursor_belongs_to_its_list(client):
 @pytest.mark.parametrize(
     ("body", "status", "code", "error"),
     [
-        (b"{", 400, "invalid-request", None),
         (b'{"title": "\xff"}', 400, "invalid-request", None),
         (b"[" * 100_000, 400, "invalid-request", None),
         (b'{"a":' * 70 + b"1" + b"}" * 70, 400, "invalid-request", None),
@@ -71,7 +70,6 @@ async def test_pages_follow_each_other_and_a_cursor_belongs_to_its_list(client):
         (b'{"titel": "a"}', 422, "validation-failed", ("#/title", "missing-key")),
         (b'{"title": "a", "level": "loud"}', 422, "validation-failed", ("#/level", "bad-value")),
         (json.dumps({"title": "a" * 201}).encode(), 422, "validation-failed", ("#/title", "too-long")),
-        (b'"' + b"a" * (1 << 20) + b'"', 413, "payload-too-large", None),
     ],
     ids=str,
 )
@@ -105,11 +103,6 @@ async def test_unknown_and_repeated_query_parameters_are_refused(client):
     assert (await client.get("/api/runs?status=failed&status=missed")).status == 200
 
 
-async def test_another_media_type_is_415(client):
-    answer = await client.call("POST", "/api/notifications", b"title=a", headers={"content-type": "text/plain"})
-    assert (answer.status, answer.json()["code"]) == (415, "unsupported-media-type")
-
-
 async def test_an_operation_without_a_body_takes_none_or_an_empty_object(client):
     nid = (await client.post("/api/notifications", {"title": "a"})).json()["id"]
     assert (await client.post(f"/api/notifications/{nid}/read", {})).status == 200
@@ -128,13 +121,6 @@ async def test_head_is_get_without_the_body(client):
     got, head = await client.get("/api/notifications"), await client.call("HEAD", "/api/notifications")
     assert (head.status, head.body) == (200, b"")
     assert head.headers["content-length"] == got.headers["content-length"]
-
-
-async def test_a_token_without_the_scope_is_refused(client):
-    client.scopes = frozenset({"read"})
-    assert (await client.get("/api/notifications")).status == 200
-    answer = await client.post("/api/notifications", {"title": "a"})
-    assert (answer.status, answer.json()["code"]) == (403, "forbidden")
 
 
 async def test_a_repeated_key_gets_the_first_answer_and_makes_nothing_again(client):
