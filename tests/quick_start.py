@@ -20,6 +20,7 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 # Without what imports the clients of models, and without stand-ins, which no service imports.
 ROOMS = ("tocsin.assembly", "tocsin.features", "tocsin.cli")
 NOT_AHEAD = ("tocsin.cli.entry",)  # it changes how the process takes signals, as it shall in each fork
@@ -56,11 +58,9 @@ sys.exit(code if code >= 0 else 128 - code)
 """
 
 
-def script(path: Path, program: Path) -> Path:
+def script(path: Path) -> Path:
     """Write a program that is the installed one, for scripts that call it often: its process only waits for a fork."""
-    path.write_text(
-        CLIENT.format(python=sys.executable, program=str(program), server=_server(), number=NUMBER), "utf-8"
-    )
+    path.write_text(CLIENT.format(python=sys.executable, program=str(TOCSIN), server=_server(), number=NUMBER), "utf-8")
     path.chmod(0o755)
     return path
 

@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 from tests.features.ssh.conftest import SSHD, Machine, make_key
+from tests.quick_start import TOCSIN
 from tests.waiting import PATIENCE_S, until
 
 from tocsin.features.contract import Feature
@@ -30,7 +30,6 @@ from tocsin.features.registry import find_features
 from tocsin.web.ui.manifest import feature_pages
 
 ROOT = Path(__file__).parents[1]
-TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 PLACE = ROOT / "docs" / "tour"
 SIZE = (1280, 800)
 MAX_BYTES = 60_000

@@ -6,7 +6,6 @@ import os
 import random
 import statistics
 import subprocess
-import sysconfig
 import time
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
@@ -17,10 +16,10 @@ from tests.features.cron.telling import failing_hour
 from tests.features.jobs.conftest import make_repository
 from tests.features.jobs.kills import survive_kills
 from tests.features.ssh.conftest import SSHD, Machine, make_key, open_site
+from tests.quick_start import TOCSIN
 from tests.runs.kills import KINDS
 from tests.runs.kills import survive_kills as survive_run_kills
 
-TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 HOSTS, AT_ONCE = 50, 10
 SEED = 20_261_122
 

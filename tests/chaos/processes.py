@@ -8,18 +8,16 @@ import signal
 import socket
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from tests.ports import free_port
-from tests.quick_start import starter
+from tests.quick_start import TOCSIN, starter
 from tests.waiting import until
 
 HERE = Path(__file__).parent
-TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 TICKS = os.sysconf("SC_CLK_TCK")
 # Everything is waited for by looking again. The longest at full size: 6,000 events are worked off.
 PATIENCE_S = 600.0

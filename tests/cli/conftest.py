@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,13 +14,11 @@ from tests import command_line, ports, waiting
 from tests.audit_entries import check_audit_entries
 from tests.command_line import Done
 from tests.databases import copied_tables
-from tests.quick_start import starter
+from tests.quick_start import TOCSIN, starter
 from tests.town_thread import reset, town_on_a_thread
 from tests.waiting import PATIENCE_S
 
 from tocsin_standins import StandinCluster
-
-TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 
 
 class Cli:

@@ -7,7 +7,6 @@ import json
 import os
 import sqlite3
 import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ from tools.install_proof.records import IN_DATABASE, audit_lines, listed, lost
 from tools.install_proof.ways import commands_of
 
 KEPT_BY = Path(__file__).parent / "kept_by"
-TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 
 
 class InHome(Installation):
@@ -42,7 +40,7 @@ def load(version: Path, home: Path) -> InHome:
     connection.executescript((version / "tocsin.db.sql").read_text("utf-8"))
     connection.close()
     (home / "tocsin/bin").mkdir(parents=True)
-    program = script(home / "tocsin/bin/tocsin", TOCSIN)
+    program = script(home / "tocsin/bin/tocsin")
     return InHome(DebianRoot(Path("/")), [str(program)], "", str(home), str(data), (0, 0))
 
 

@@ -10,7 +10,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,6 @@ from tests.quick_start import script
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operation.md").read_text("utf-8")
-TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 # What is not taken literally here: places of the machine.
 PLACES = re.compile(r"(?<![\w./])(?=/(?:opt/tocsin|var/lib/tocsin|etc/tocsin|etc/systemd|usr/local/bin|backup)\b)")
 ONLY_NOTED = ("chown", "userdel", "docker", "journalctl")
@@ -125,7 +123,7 @@ def machine(tmp_path: Path) -> Machine:
         write_script(tmp_path / "stubs" / name, f'echo {name} "$@" >> {tmp_path}/noted')
     # `runuser -u tocsin -- command`
     write_script(tmp_path / "stubs/runuser", 'shift 3; exec "$@"')
-    program = script(tmp_path / "program", TOCSIN)
+    program = script(tmp_path / "program")
     doctor = f"TOCSIN_DATA_DIR={machine.data} {program} --env-file {machine.env_file} --json doctor --offline"
     # It may end with an error here: a port in use is one.
     write_script(

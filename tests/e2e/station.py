@@ -5,7 +5,6 @@ import json
 import signal
 import sqlite3
 import subprocess
-import sysconfig
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, TypeVar
 from tests.e2e.test_demo import environment
 from tests.http_calls import http_call, is_answered
 from tests.ports import free_port
-from tests.quick_start import starter
+from tests.quick_start import TOCSIN, starter
 from tests.town_thread import town_on_a_thread
 from tests.waiting import PATIENCE_S, until
 
@@ -24,7 +23,6 @@ from tocsin_standins.teamchat import calls as teamchat_calls
 
 T = TypeVar("T")
 
-TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 WEBHOOK_SECRET = "a-secret-for-tests-000000"
 TRIGGERS = r"""
 - pattern: '^/?uptime (\w+)'

@@ -7,7 +7,6 @@ import re
 import select
 import signal
 import subprocess
-import sysconfig
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -18,11 +17,11 @@ from typing import Any
 
 import pytest
 from tests.http_calls import http_call
+from tests.quick_start import TOCSIN
 from tests.waiting import PATIENCE_S, until
 
 from tocsin.channels.registry import discover
 
-TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 READY = "Messages received by the stand-ins:"
 ALICE, BOB, GROUP = 1001, 1002, -3001
 PIXEL = base64.b64decode(

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +15,11 @@ from tests.e2e.dashboard.filled import Site, fill, write_files
 from tests.e2e.dashboard.served import LOGIN, PASSWORD, USER, serve_dashboard
 from tests.http_calls import is_answered
 from tests.ports import free_port
+from tests.quick_start import TOCSIN
 from tests.town_thread import town_on_a_thread
 from tests.waiting import PATIENCE_S, until
 
 SHORT_MS = 15_000
-TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 EXACT_HEAP = ["--enable-precise-memory-info", "--js-flags=--expose-gc"]
 
 
