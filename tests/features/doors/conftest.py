@@ -135,7 +135,6 @@ async def front(tmp_path: Path) -> AsyncIterator[FrontBench]:
 
 
 @cache
-@cache
 def gzip_bomb() -> bytes:
     """Return 64 KiB of gzip that unpack to 64 MiB, made at the first call."""
     return gzip.compress(bytes(64 * 1024 * 1024), mtime=0)
