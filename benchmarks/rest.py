@@ -97,11 +97,11 @@ def _everything(provider: int) -> list[Row]:
 async def _store_runs(folder: Path) -> None:
     from tocsin.features.notifications.feature import FEATURE
     from tocsin.runs.model import RunSpec, RunStatus, new_run
-    from tocsin.runs.store import RunStore
+    from tocsin.runs.sqlite.records import sqlite_runs
     from tocsin.testing.features import open_feature
 
     async with open_feature(FEATURE, folder) as bench:
-        store = RunStore(bench.app.stores.database)
+        store = sqlite_runs(bench.app.stores.database)
         for number in range(RUNS):
             name = f"job {number % 20}"
             order = RunSpec("cron", name, name, "schedule", "scheduler", {"number": number})

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -91,14 +92,18 @@ def _serve(folder: Path) -> None:
     from tocsin.assembly.light import load_settings
     from tocsin.assembly.program import direct_transport, open_app
     from tocsin.cli.commands.services import run_on_uvloop
+    from tocsin.core.scopes import ALL_SCOPES
     from tocsin.web.http.serving import Service, serve
 
     environ = {"TOCSIN_DATA_DIR": str(folder), "REDIS_URL": "off", "RATE_LIMIT_PER_USER": "1000000"}
     settings, installed = load_settings(environ=environ, env_file=Path("/dev/null"))
 
+    numbers = count()
+
     def trusting(app: Any) -> Callable[..., Awaitable[None]]:
         async def guarded(scope: Any, receive: Any, send: Any) -> None:
-            await app({**scope, "tocsin.user": "admin", "tocsin.scopes": frozenset({"admin"})}, receive, send)
+            user = f"reader {next(numbers)}"  # one of them may not have a thousand streams
+            await app({**scope, "tocsin.user": user, "tocsin.scopes": ALL_SCOPES}, receive, send)
 
         return guarded
 
@@ -115,7 +120,9 @@ def _serve(folder: Path) -> None:
                 max_per_address=2 * READERS,
             )
             group.create_task(hub.run())
-            await serve([service], ready=lambda at: print(at[0].rpartition(":")[2], flush=True), stopping=hub.stop)
+            await serve(
+                [service], ready=lambda at: print(at["the dashboard"].rpartition(":")[2], flush=True), stopping=hub.stop
+            )
 
     run_on_uvloop(main())
 

@@ -11,6 +11,7 @@ from report import Row, absolute
 
 from tocsin.core.time.clock import SystemClock
 from tocsin.features.watchers.feature import FEATURE
+from tocsin.features.watchers.work import service_of
 from tocsin.testing.features import open_feature
 
 FOLDERS, FILES, SAVES, BURST = 1000, 100, 200, 5000
@@ -61,9 +62,9 @@ async def _measure(place: Path) -> list[Row]:
     async with open_feature(FEATURE, place / "data", clock=SystemClock()) as bench:
         rule = RULE.format(folder=folder, debounce=DEBOUNCE_MS, pipe=place / "pipe")
         bench.service.rules.path.write_text(rule)
-        service = bench.service.service()
+        service = service_of(bench.service)
         task = asyncio.create_task(service.run())
-        while [record["state"] for record in await bench.service.list_rules()] != ["watching"]:  # noqa: ASYNC110  # tables
+        while [record.state for record in await bench.service.list_rules()] != ["watching"]:  # noqa: ASYNC110  # tables
             await asyncio.sleep(0.1)
         waits = []
         for number in range(SAVES):

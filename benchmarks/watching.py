@@ -31,13 +31,14 @@ async def _measure(place: Path) -> list[Row]:
     before = _resident_mb()
     async with open_feature(FEATURE, place / "data") as bench:
         started: asyncio.Queue[float] = asyncio.Queue()
-        run = bench.service.run
+        runner = bench.service.runner()
+        run = runner.run
 
         async def noted(*words: object, **named: object) -> object:
             started.put_nowait(time.perf_counter())
             return await run(*words, **named)
 
-        bench.service.run = noted
+        runner.run = noted
         watch = AssistantWatch(bench.service, [project])
         task = asyncio.create_task(watch.run())
         await watch.ready()
