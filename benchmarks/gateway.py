@@ -15,6 +15,7 @@ from urllib.request import urlopen
 
 import load
 from peers import apprise_environment, core_environment
+from processes import cpu_s, free_port, resident_mib, running_provider
 from report import Row, absolute, at_least, at_most
 
 from tocsin.channels.contract import Receipt, SendResult
@@ -25,7 +26,6 @@ BODY = {"channel": "teamchat", "target": "#ops", "message": "disk 91 % full on w
 WARM_UP = 2_000
 ROUNDS = 3
 SCRAPE_INTERVAL_S = 15.0  # what most installations of Prometheus use
-TICKS = os.sysconf("SC_CLK_TCK")
 Server = tuple[int, int]  # process and port
 
 
@@ -55,7 +55,7 @@ class _Round(NamedTuple):
 
 def measure() -> list[Row]:
     """Run everything against one provider and return the rows."""
-    with _provider() as provider, tempfile.TemporaryDirectory() as data_dir:
+    with running_provider() as provider, tempfile.TemporaryDirectory() as data_dir:
         url = f"http://127.0.0.1:{provider}"
         environment = {
             "TOCSIN_DATA_DIR": data_dir,
@@ -64,11 +64,11 @@ def measure() -> list[Row]:
             "RATE_LIMIT_PER_IP": "1000000000",
         }
         core = core_environment()  # before the clock starts: it installs the checkout
-        ours, floor, apprise = _free_port(), _free_port(), _free_port()
+        ours, floor, apprise = free_port(), free_port(), free_port()
         started = time.perf_counter()
         with _server([str(core / "tocsin"), "gateway"], ours, environment | {"GATEWAY_PORT": str(ours)}) as us:
             healthy_s = time.perf_counter() - started
-            idle_mib = _resident_mib(us.pid)
+            idle_mib = resident_mib(us.pid)
             with (
                 _server([sys.executable, str(HERE / "servers.py"), "floor", str(floor), url], floor, {}) as bare,
                 _server(
@@ -138,9 +138,9 @@ def _metrics_share(pid: int, port: int) -> Row:
     idle, _ = _busy(pid, lambda: None)
     scraping, scrapes = _busy(pid, lambda: _read(f"http://127.0.0.1:{port}/metrics"))
     scrape_s = max(0.0, scraping - idle) / scrapes
-    before = _cpu_seconds(pid)
+    before = cpu_s(pid)
     result = asyncio.run(load.run(port, BODY, requests=5_000, connections=64))
-    request_s = (_cpu_seconds(pid) - before) / result.answered
+    request_s = (cpu_s(pid) - before) / result.answered
     share = scrape_s / SCRAPE_INTERVAL_S + _counting_s() / request_s
     return absolute("metrics under load, share of a processor", 100 * share, 2, "%")
 
@@ -180,37 +180,14 @@ def _read(url: str) -> bytes:
 def _round(server: Server, requests: int, connections: int) -> "_Round":
     """Measure one load."""
     pid, port = server
-    before = _cpu_seconds(pid)
+    before = cpu_s(pid)
     result = asyncio.run(load.run(port, BODY, requests=requests, connections=connections))
-    return _Round((_cpu_seconds(pid) - before) / requests, result.answered / result.seconds, result.errors)
-
-
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def _resident_mib(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) / 1024
+    return _Round((cpu_s(pid) - before) / requests, result.answered / result.seconds, result.errors)
 
 
 def _messages(provider: int) -> int:
     with urlopen(f"http://127.0.0.1:{provider}/count") as answer:
         return int(answer.read())
-
-
-@contextmanager
-def _provider() -> Iterator[int]:
-    with subprocess.Popen(
-        [sys.executable, str(HERE / "provider.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        try:
-            yield int(process.stdout.readline())
-        finally:
-            process.kill()
 
 
 @contextmanager
@@ -234,8 +211,3 @@ def _wait_for(port: int) -> None:
         except OSError:
             time.sleep(0.01)
     raise RuntimeError(f"nothing listens on port {port}")
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])

@@ -17,15 +17,14 @@ from typing import NamedTuple
 from urllib.request import Request, urlopen
 
 import load
+from processes import cpu_s, free_port, resident_mib, running_provider
 from report import Row, absolute, at_most
 
-HERE = Path(__file__).resolve().parent
 TOCSIN = Path(sys.executable).with_name("tocsin")
 USER, PASSWORD = "anna", "the password of the benchmark"
 LOGIN = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 RUNS, LISTS, STATUSES = 10_000, 1_000, 40
 SENDS, WARM_UP, ROUNDS = 3_000, 500, 5
-TICKS = os.sysconf("SC_CLK_TCK")
 BODY = {"channel": "teamchat", "target": "#ops", "message": "disk 91 % full on web-3"}
 
 
@@ -37,23 +36,23 @@ class _Start(NamedTuple):
 
 def measure() -> list[Row]:
     """Return the rows; takes about a minute."""
-    with _provider() as provider:
+    with running_provider() as provider:
         return [*_alone(), *_everything(provider)]
 
 
 def _alone() -> list[Row]:
     """Measure a dashboard of its own with many runs."""
-    port = _free_port()
+    port = free_port()
     ports = {"DASHBOARD_PORT": str(port)}
     empty = tempfile.TemporaryDirectory(prefix="tocsin-bench-")
     with empty as folder, _started(["dashboard"], folder, ports, port) as start:
-        idle = _resident_mib(start.pid)
+        idle = resident_mib(start.pid)
     with tempfile.TemporaryDirectory(prefix="tocsin-bench-") as folder:
         asyncio.run(_store_runs(Path(folder)))
         with _started(["dashboard"], folder, ports, port) as start:
-            before = _cpu_s(start.pid)
+            before = cpu_s(start.pid)
             lists = sorted(_asked(port, "/api/runs?limit=50", LISTS))
-            cpu_ms = (_cpu_s(start.pid) - before) / LISTS * 1e3
+            cpu_ms = (cpu_s(start.pid) - before) / LISTS * 1e3
             fresh = sorted(_asked(port, "/api/status?refresh=true", STATUSES))
     return [
         absolute("dashboard alone, memory, idle", idle, 90, "MiB"),
@@ -67,24 +66,24 @@ def _alone() -> list[Row]:
 
 def _everything(provider: int) -> list[Row]:
     """Measure `up`, in which gateway and dashboard share a process and the connections to the provider."""
-    gateway, dashboard = _free_port(), _free_port()
+    gateway, dashboard = free_port(), free_port()
     ports = {"GATEWAY_PORT": str(gateway), "DASHBOARD_PORT": str(dashboard)}
     channel = {"TEAMCHAT_BOT_TOKEN": "xoxb-benchmark-benchmark", "TEAMCHAT_API_URL": f"http://127.0.0.1:{provider}"}
     with (
         tempfile.TemporaryDirectory(prefix="tocsin-bench-") as folder,
         _started(["up"], folder, {**ports, **channel}, dashboard) as start,
     ):
-        pid, idle = start.pid, _resident_mib(start.pid)
+        pid, idle = start.pid, resident_mib(start.pid)
         doors = {"gateway": (gateway, "/send", ""), "dashboard": (dashboard, "/api/msg/send", LOGIN)}
         costs: dict[str, list[float]] = {name: [] for name in doors}
         for number in range(ROUNDS + 1):  # in turn, so that a drift of the machine meets both; the first warms up
             for name, (port, path, login) in doors.items():
                 requests = SENDS if number else WARM_UP
-                before = _cpu_s(pid)
+                before = cpu_s(pid)
                 done = asyncio.run(load.run(port, BODY, path=path, authorization=login, requests=requests))
                 assert not done.errors, done
                 if number:
-                    costs[name].append((_cpu_s(pid) - before) / requests * 1e6)
+                    costs[name].append((cpu_s(pid) - before) / requests * 1e6)
     ours, other = statistics.median(costs["dashboard"]), statistics.median(costs["gateway"])
     return [
         absolute("`up` with everything, start to ready", start.ready_s, 2, "s"),
@@ -152,7 +151,7 @@ def _started(words: list[str], folder: str, settings: Mapping[str, str], port: i
     with subprocess.Popen([TOCSIN, *words], env=env, cwd=folder, stderr=subprocess.DEVNULL) as process:
         try:
             _wait_for(port)
-            start = _Start(process.pid, time.perf_counter() - began, _cpu_s(process.pid))
+            start = _Start(process.pid, time.perf_counter() - began, cpu_s(process.pid))
             _wait_for(port, "/api/status", LOGIN)
             time.sleep(3)  # what is done once at the start is done
             yield start
@@ -170,29 +169,3 @@ def _wait_for(port: int, path: str = "/api/health", login: str = "") -> None:
         except OSError:
             time.sleep(0.01)
     raise RuntimeError(f"nothing listens on port {port}")
-
-
-@contextmanager
-def _provider() -> Iterator[int]:
-    argv = [sys.executable, str(HERE / "provider.py")]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        try:
-            yield int(process.stdout.readline())
-        finally:
-            process.kill()
-
-
-def _resident_mib(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])

@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-import resource
 import tempfile
 import time
 from pathlib import Path
 
+from processes import resident_mib
 from report import Row, absolute
 
 from tocsin.core.time.clock import SystemClock
@@ -74,7 +74,7 @@ async def _measure(place: Path) -> list[Row]:
             await started.until(number + 1)
             waits.append((started.at[str(path)] - at) * 1000 - DEBOUNCE_MS)
         waits.sort()
-        before = _resident_mib()
+        before = resident_mib(os.getpid())
         _reset_peak()
         files = {str(folder / f"d{n % FOLDERS:03}" / f"new{n}") for n in range(BURST)}
         began = time.perf_counter()
@@ -106,8 +106,3 @@ def _reset_peak() -> None:
 def _peak_mib() -> float:
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
-
-
-def _resident_mib() -> float:
-    with Path("/proc/self/statm").open() as stream:
-        return int(stream.read().split()[1]) * resource.getpagesize() / 2**20

@@ -6,6 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from processes import resident_mib
 from report import Row, absolute
 
 from tocsin.features.assistant_skills.feature import FEATURE
@@ -28,7 +29,7 @@ async def _measure(place: Path) -> list[Row]:
         (project / f"d{number:03}").mkdir(parents=True)
         for file in range(FILES):
             (project / f"d{number:03}" / f"f{file}.txt").touch()
-    before = _resident_mb()
+    before = resident_mib(os.getpid())
     async with open_feature(FEATURE, place / "data") as bench:
         started: asyncio.Queue[float] = asyncio.Queue()
         runner = bench.service.runner()
@@ -51,7 +52,7 @@ async def _measure(place: Path) -> list[Row]:
     waits.sort()
     return [
         absolute("a file of 100,000 saved to a skill started, p99", waits[int(SAVES * 0.99) - 1] * 1000, 300, "ms"),
-        absolute("memory of a process that watches 100,000 files", max(before, _resident_mb()), 60, "MiB"),
+        absolute("memory of a process that watches 100,000 files", max(before, resident_mib(os.getpid())), 60, "MiB"),
         absolute("CPU of that process while nothing changes", idle, 1, "% of a core"),
     ]
 
@@ -62,8 +63,3 @@ async def _save(file: Path, number: int, started: "asyncio.Queue[float]", watch:
     waited = await started.get() - at
     await watch.idle()
     return waited
-
-
-def _resident_mb() -> float:
-    with Path("/proc/self/statm").open() as stream:
-        return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
