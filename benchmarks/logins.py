@@ -160,7 +160,7 @@ def _serve(folder: Path) -> None:
         async with open_app(settings, installed, direct_transport) as app:
             proxies = settings[TRUSTED_PROXIES]
             service = Service("it", "127.0.0.1", 0, "", lambda draining: create_dashboard(app, draining), proxies)
-            await serve([service], ready=lambda at: print(at[0].rpartition(":")[2], flush=True))
+            await serve([service], ready=lambda at: print(at[service.name].rpartition(":")[2], flush=True))
 
     run_on_uvloop(main())
 

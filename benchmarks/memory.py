@@ -84,6 +84,7 @@ def _entry(number: int, chance: random.Random, words: list[str], weights: list[f
         created_at=accessed_at,
         updated_at=accessed_at,
         expires_at=None,
+        read_at=now,
     )
 
 

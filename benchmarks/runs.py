@@ -25,7 +25,7 @@ from tocsin.core.time.clock import SystemClock
 from tocsin.runs.model import Command, RunSpec, RunTrigger
 from tocsin.runs.recorder import command
 from tocsin.runs.service import Runs
-from tocsin.runs.store import RunStore
+from tocsin.runs.sqlite.records import sqlite_runs
 
 SIZE, LINES = 1_000_000_000, 100
 TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
@@ -74,7 +74,7 @@ async def measured() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         data_dir, clock = Path(folder), SystemClock()
         database = Database(data_dir / "tocsin.db", schemas(find_installed().features))
-        runs = Runs(RunStore(database), data_dir / "runs", clock, Presence(SqliteBeats(database), clock))
+        runs = Runs(sqlite_runs(database), data_dir / "runs", clock, Presence(SqliteBeats(database), clock))
         grown = await growth(runs, SIZE)
         head, tail = await delays(runs, data_dir, 0), await delays(runs, data_dir, 20_000)
         await runs.aclose()
