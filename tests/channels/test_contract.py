@@ -26,6 +26,7 @@ from tocsin.channels.contract import (
 from tocsin.channels.model import REFUSED, native
 from tocsin.core.config.variables import Variable, password
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, StoreUnavailableError, TocsinError
+from tocsin.core.http.departure import note_departure
 from tocsin.testing import FakeClock, build_adapter
 
 SECRET = "s3cret made up"
@@ -238,6 +239,18 @@ async def test_out_of_time_the_outcome_is_unknown():
     receipt = await adapter.transmit(Outgoing("tower", "hello"))
     assert receipt.failure
     assert (receipt.failure.kind, receipt.attempts) == (FailureKind.AMBIGUOUS, 1)
+
+
+async def test_out_of_time_before_anything_left_the_message_was_not_sent():
+    async def never(_: Part) -> str:
+        note_departure(possible=False)
+        await asyncio.Event().wait()
+        return ""
+
+    receipt = await bell(never, send_timeout_s=0.01).transmit(Outgoing("tower", "hello"))
+    assert receipt.failure
+    assert (receipt.failure.kind, receipt.attempts) == (FailureKind.TRANSIENT, 1)
+    assert mentions(receipt.result.error, "the time was up before anything was sent")
 
 
 async def test_a_connection_test_without_an_answer_sent_nothing_and_may_be_repeated():

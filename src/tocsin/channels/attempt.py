@@ -80,13 +80,25 @@ class Progress:
         )
 
 
-def to_failure(error: Exception, how_to_install: Callable[[str], str]) -> RemoteError:
-    """Return the failure for an exception raised by a channel's code; `how_to_install` is that of its spec."""
+def to_failure(
+    error: Exception, how_to_install: Callable[[str], str], departure: Departure | None = None
+) -> RemoteError:
+    """Return the failure for an exception raised by a channel's code; `how_to_install` is that of its spec.
+
+    `departure` is that of the attempt: if nothing has left when its time is over, nothing was sent.
+    """
     if isinstance(error, RemoteError):
         return error
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0]
         return ChannelError(f"{package}: package not installed", hint=how_to_install(package))
+    if isinstance(error, TimeoutError) and departure is not None and not departure.possible:
+        return ChannelError(
+            "the time was up before anything was sent",
+            hint="check the network and the load of this machine, and try again",
+            kind=FailureKind.TRANSIENT,
+            provider_code="timeout",
+        )
     if isinstance(error, TimeoutError):
         return ChannelError("outcome unknown: no response in time", kind=FailureKind.AMBIGUOUS, provider_code="timeout")
     if isinstance(error, TocsinError):

@@ -263,7 +263,7 @@ class OutboundAdapter(ABC):
         try:
             await self._send_parts(outgoing, progress)
         except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
-            failure = to_failure(error, self.spec.how_to_install)
+            failure = to_failure(error, self.spec.how_to_install, progress.departure)
         except BaseException:
             if on_cut_off:
                 on_cut_off(self._receipt(outgoing, progress, progress.cut_off()))

@@ -34,7 +34,7 @@ from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable, choice, directory, password, port, text
 from tocsin.core.errors import ChannelError
 from tocsin.core.http.addresses import is_address
-from tocsin.core.http.departure import upload_s
+from tocsin.core.http.departure import note_departure, upload_s
 
 if TYPE_CHECKING:
     import ssl
@@ -227,6 +227,7 @@ class EmailAdapter(OutboundAdapter):
         from tocsin.channels.email.failures import explain
         from tocsin.channels.email.session import Session
 
+        note_departure(possible=False)
         session = Session(self.config[HOST], self.config[PORT], self.security)
         done = False
         try:

@@ -47,7 +47,6 @@ class Session:
 
         `trust` may be None without TLS.
         """
-        note_departure(possible=False)
         self._link = link = await self._connect()
         self.step = "greeting"
         self._client = aiosmtplib.SMTP(
