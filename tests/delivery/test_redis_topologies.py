@@ -35,7 +35,7 @@ from tocsin.messaging.outbound.redis_idempotency import RedisKeys
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ClusterSetup]:
-    with cluster_setup() as setup:
+    with cluster_setup(gone_after_ms=600_000) as setup:  # none is gone on a busy machine
         yield setup
 
 
