@@ -8,7 +8,7 @@ import signal
 import socket
 import ssl
 import weakref
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -317,6 +317,15 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
     return chain, key
 
 
+@pytest.fixture
+def hangups() -> Iterator[None]:
+    """Let SIGHUP have its usual effect where these tests were started with it ignored, as under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hangups")
 async def test_sighup_takes_a_renewed_certificate_and_keeps_the_old_one_if_the_new_is_broken(
     gateway: Gateway, certificate: tuple[Path, Path], caplog: pytest.LogCaptureFixture
 ):
@@ -352,6 +361,7 @@ async def test_sighup_takes_a_renewed_certificate_and_keeps_the_old_one_if_the_n
     await task
 
 
+@pytest.mark.usefixtures("hangups")
 async def test_without_reload_sighup_asks_to_stop(gateway: Gateway):
     started = asyncio.Event()
     service = Service("thing", "127.0.0.1", free_port(), "A_PORT", lambda _: gateway.client.app)
