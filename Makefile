@@ -131,7 +131,7 @@ compiled: dev-env
 
 # With a module that uses the objects which `module:NAME` names in texts, so that mypy checks these, too.
 types: dev-env
-	@$(BIN)/mypy src tools $$($(BIN)/python -m tools.named_objects)
+	@$(BIN)/mypy src tools benchmarks $$($(BIN)/python -m tools.named_objects)
 
 imports: dev-env
 	@$(BIN)/lint-imports

@@ -36,10 +36,12 @@ async def measured(limiter: Limiter, callers: int) -> tuple[float, float, float]
 
     async def send(message: Any) -> None: ...
 
+    async def receive() -> Any: ...
+
     async def call(number: int) -> float:
         scope = {"type": "http", "method": "GET", "path": "/channels", "scheme": "http", "headers": []}
         began = time.perf_counter()
-        await app({**scope, "client": (f"10.0.0.{number % 50}", 1)}, send, send)
+        await app({**scope, "client": (f"10.0.0.{number % 50}", 1)}, receive, send)
         return time.perf_counter() - began
 
     async def caller(first: int, calls: int) -> list[float]:

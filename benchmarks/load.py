@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from dataclasses import dataclass, field
+from functools import partial
 
 import httptools
 
@@ -77,9 +78,7 @@ async def run(
     waits = [loop.create_future() for _ in range(connections)]
     started = time.perf_counter()
     for done in waits:
-        await loop.create_connection(
-            lambda d=done: _Client(head.encode() + payload, load, budget, d), "127.0.0.1", port
-        )  # type: ignore[misc]
+        await loop.create_connection(partial(_Client, head.encode() + payload, load, budget, done), "127.0.0.1", port)
     async with asyncio.timeout(120):
         await asyncio.gather(*waits)
     load.seconds = time.perf_counter() - started

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from report import Row, absolute
@@ -23,7 +23,11 @@ TIMED_MEMORY_KIB = 1024
 def measure() -> list[Row]:
     """Return the rows; takes about three minutes."""
     rows = []
-    for what, names in (("for one name", lambda _: NAME), ("each for another name", lambda number: f"name{number}")):
+    kinds: dict[str, Callable[[int], str]] = {
+        "for one name": lambda _: NAME,
+        "each for another name": lambda number: f"name{number}",
+    }
+    for what, names in kinds.items():
         statuses, waits_ms, (login, login_s) = _flood([names(number) for number in range(ADDRESSES * GUESSES_EACH)])
         limit = 50 if what == "for one name" else 5 * ADDRESSES
         rows += [
@@ -107,7 +111,8 @@ async def _timing() -> list[Row]:
 
     hashed = hash_password(PASSWORD, PasswordCost(memory_kib=TIMED_MEMORY_KIB))
     env = {"DASHBOARD_USER": NAME, "DASHBOARD_PASS_HASH": hashed}
-    clock, found = FakeClock(), {"anna": [], "bert": []}
+    clock = FakeClock()
+    found: dict[str, list[float]] = {"anna": [], "bert": []}
     tries = [*found] * TIMED
     random.shuffle(tries)
     with tempfile.TemporaryDirectory(prefix="tocsin-bench-") as folder:

@@ -4,6 +4,7 @@ import asyncio
 
 from report import Row, absolute
 
+from tocsin.channels.contract import OutboundAdapter
 from tocsin.channels.registry import discover
 from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
 
@@ -26,10 +27,10 @@ def measure() -> list[Row]:
     ]
 
 
-async def _waited(channel: type) -> float:
+async def _waited(channel: type[OutboundAdapter]) -> float:
     clock = FakeClock()
     adapter = build_adapter(channel, TOKENS, http=ScriptedTransport().will_answer(ANSWER), clock=clock)
     for number in range(10):
-        result = await adapter.send(TARGETS[channel.spec.kind], f"message {number}")  # type: ignore[attr-defined]
+        result = await adapter.send(TARGETS[channel.spec.kind], f"message {number}")
         assert result.ok, result.error
     return sum(clock.slept)

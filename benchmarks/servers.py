@@ -16,7 +16,7 @@ OK = b'{"ok":true}'
 
 async def read(receive: Any) -> bytes:
     """Return the whole body."""
-    body = b""
+    body: bytes = b""
     while True:
         message = await receive()
         body += message.get("body", b"")
