@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from email import policy
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -41,11 +42,11 @@ ops:
 """
 
 
-@pytest.fixture(scope="module")
-def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
-    """One service for all tests."""
+@pytest.fixture
+def station(tmp_path: Path) -> Iterator[Station]:
+    """A service with rules, workflows and a profile, for one test: workers may take the tests in any order."""
     with open_station(
-        tmp_path_factory.mktemp("station"),
+        tmp_path,
         allowed=str(ADMIN),
         admin=str(ADMIN),
         triggers=RULES,  # there before the start: a changed file is read once it was not written for a moment

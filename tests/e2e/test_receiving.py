@@ -29,10 +29,10 @@ PIXEL = base64.b64decode(
 )
 
 
-@pytest.fixture(scope="module")
-def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
-    """One service for all tests; each has a chat of its own."""
-    with open_station(tmp_path_factory.mktemp("station"), allowed=ALLOWED, admin=str(ADMIN)) as station:
+@pytest.fixture
+def station(tmp_path: Path) -> Iterator[Station]:
+    """A service for one test: workers may take the tests in any order."""
+    with open_station(tmp_path, allowed=ALLOWED, admin=str(ADMIN)) as station:
         yield station
 
 
