@@ -63,6 +63,13 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDashbo
         yield served
 
 
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[ServedDashboard]:
+    """Serve an installation with nothing in it, for one test that needs it empty: others may run before."""
+    with serve_dashboard(tmp_path) as served:
+        yield served
+
+
 @dataclass
 class Visitor:
     """A browser's window, and what went wrong in it."""

@@ -30,8 +30,8 @@ def sign_in(page: Page) -> None:
     sheet.get_by_role("button", name="Sign in").click()
 
 
-def test_a_slow_server_is_waited_for_in_sight(visit: Visit):
-    page = visit().open()
+def test_a_slow_server_is_waited_for_in_sight(visit: Visit, fresh: ServedDashboard):
+    page = visit(served=fresh).open()
     held: list[Route] = []
     page.route("**/api/cron/jobs*", lambda route: held.append(route))  # noqa: PLW0108  # Playwright wants a function
     page.get_by_role("navigation", name="Pages").get_by_role("link", name="Cron").click()
@@ -101,8 +101,8 @@ def test_a_page_that_an_update_took_away_says_what_to_do(visit: Visit):
     expect(page.locator("main .failure")).to_contain_text("Reload the dashboard.")
 
 
-def test_too_many_requests_are_waited_out(visit: Visit):
-    visitor = visit()
+def test_too_many_requests_are_waited_out(visit: Visit, fresh: ServedDashboard):
+    visitor = visit(served=fresh)
     visitor.expected += ("429",)
     visitor.page.clock.install()
     page = visitor.open("#/settings")

@@ -28,13 +28,6 @@ PHONE = "Notify your phone"
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[ServedDashboard]:
-    """Serve an installation of its own."""
-    with serve_dashboard(tmp_path) as served:
-        yield served
-
-
-@pytest.fixture
 def connected(tmp_path: Path) -> Iterator[ServedDashboard]:
     """Serve an installation with a connected channel."""
     with serve_dashboard(tmp_path, {"BOTCHAT_BOT_TOKEN": TOKEN}) as served:

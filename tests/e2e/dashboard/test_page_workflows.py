@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 from tests.e2e.dashboard.conftest import Visitor
+from tests.e2e.dashboard.served import ServedDashboard
 
 Visit = Callable[..., Visitor]
 STEPS = """\
@@ -78,8 +79,8 @@ def test_a_plan_is_read_on_a_phone_without_moving_it_sideways(visit: Visit):
     assert dialog.locator(".dialog__body").evaluate("body => body.scrollWidth - body.clientWidth") == 0
 
 
-def test_a_notice_of_an_approval_is_decided_where_it_is_shown_and_then_closed(visit: Visit):
-    visitor = visit()
+def test_a_notice_of_an_approval_is_decided_where_it_is_shown_and_then_closed(visit: Visit, fresh: ServedDashboard):
+    visitor = visit(served=fresh)
     write(visitor, "noticed")
     headers = {"X-Requested-With": "dashboard"}
     page = visitor.open("#/notifications")
